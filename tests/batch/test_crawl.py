@@ -1,4 +1,4 @@
-"""A crawl in rounds: it goes on from whatever it finds, ends when asked to, and asks again only for what changed."""
+"""Crawls in rounds: resuming, stopping, and conditional requests."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 @pytest.fixture
 def directory(tmp_path: Path, server: SimServer, config: Config, engine: Engine) -> CrawlDir:
-    """A crawl that has its seeds, and nothing else yet."""
+    """A crawl with seeds and nothing else."""
     made = CrawlDir.create(tmp_path / "crawl", now())
     inject(made, engine, config, server.web.seeds(), now=now())
     return made
@@ -66,23 +66,23 @@ def rounds(most: int, add_days: int = 0) -> CrawlLimits:
 
 
 def pages(server: SimServer, since: int = 0) -> Counter[int]:
-    """Return how often pages were answered with each status."""
+    """Return the number of page responses by status."""
     entries = server.ledger.requests(since=since)
     return Counter(entry.status for entry in entries if entry.path != "/robots.txt")
 
 
 def at_step(step: str, act: Callable[[], object]) -> Callable[[CrawlProgress], None]:
-    """Return what does something whenever a crawl enters a step."""
+    """Return a callback that acts whenever a crawl enters a step."""
 
-    def tell(progress: CrawlProgress) -> None:
+    def on_progress(progress: CrawlProgress) -> None:
         if progress.step == step:
             act()
 
-    return tell
+    return on_progress
 
 
 @pytest.mark.parametrize("reached", ["generate", "fetch", "updatedb"])
-def test_a_crawl_goes_on_from_whatever_step_it_finds(
+def test_crawl_resumes_at_any_step(
     reached: str, directory: CrawlDir, engine: Engine, config: Config, server: SimServer
 ) -> None:
     (name,) = generate(directory, engine, config, now=now()).segments
@@ -100,7 +100,7 @@ def test_a_crawl_goes_on_from_whatever_step_it_finds(
     assert applied_segments(directory.crawldb) == applied_segments(directory.linkdb) == frozenset({name})
 
 
-def test_a_crawl_that_is_stopped_before_it_has_a_crawldb_ends_as_any_other(tmp_path: Path, engine: Engine) -> None:
+def test_crawl_stopped_before_its_first_crawldb_ends_normally(tmp_path: Path, engine: Engine) -> None:
     directory, stopping = CrawlDir.create(tmp_path / "crawl", datetime.now(UTC)), StopRequest()
     stopping.by = "a test"
 
@@ -109,9 +109,7 @@ def test_a_crawl_that_is_stopped_before_it_has_a_crawldb_ends_as_any_other(tmp_p
     assert (done.ended_by, done.by_status) == ("stopped by a test", {})
 
 
-def test_the_file_stop_ends_a_crawl_after_its_step_and_the_next_one_goes_on(
-    directory: CrawlDir, engine: Engine, config: Config
-) -> None:
+def test_stop_file_ends_a_crawl_and_the_next_run_continues(directory: CrawlDir, engine: Engine, config: Config) -> None:
     stop = directory.path / STOP
 
     stopped = crawl(
@@ -120,7 +118,7 @@ def test_the_file_stop_ends_a_crawl_after_its_step_and_the_next_one_goes_on(
         config,
         rounds=rounds(9),
         stopping=StopRequest(stop),
-        tell=at_step("updatedb", stop.touch),
+        on_progress=at_step("updatedb", stop.touch),
     )
     done = crawl(directory, engine, config, rounds=rounds(60, add_days=2), stopping=StopRequest(stop))
 
@@ -130,7 +128,7 @@ def test_the_file_stop_ends_a_crawl_after_its_step_and_the_next_one_goes_on(
     assert "unfetched" not in done.by_status
 
 
-def test_a_wish_to_end_that_comes_while_fetching_leaves_the_segment_to_the_next_crawl(
+def test_stop_request_during_a_fetch_leaves_the_segment_to_the_next_run(
     directory: CrawlDir, engine: Engine, config: Config
 ) -> None:
     stopping = StopRequest()
@@ -138,7 +136,7 @@ def test_a_wish_to_end_that_comes_while_fetching_leaves_the_segment_to_the_next_
     def wish() -> None:
         stopping.by = "Ctrl-C"
 
-    stopped = crawl(directory, engine, config, rounds=rounds(9), stopping=stopping, tell=at_step("fetch", wish))
+    stopped = crawl(directory, engine, config, rounds=rounds(9), stopping=stopping, on_progress=at_step("fetch", wish))
     (segment,) = directory.all_segments()
     done = crawl(directory, engine, config, rounds=rounds(1))
 
@@ -146,7 +144,7 @@ def test_a_wish_to_end_that_comes_while_fetching_leaves_the_segment_to_the_next_
     assert [each.segment for each in done.rounds] == [segment.name]
 
 
-def test_a_fetching_process_that_is_told_to_end_ends_the_crawl_which_says_so_and_can_go_on(
+def test_terminated_worker_ends_the_crawl_with_an_error_and_it_can_continue(
     directory: CrawlDir, engine: Engine, config: Config, server: SimServer
 ) -> None:
     slow = load(overrides=settings(server.port, "fetch.processes=1", "fetch.delay=60s", "fetch.adaptive_delay=false"))
@@ -157,7 +155,7 @@ def test_a_fetching_process_that_is_told_to_end_ends_the_crawl_which_says_so_and
                 os.kill(pool._processes[0].pid, signal.SIGTERM)
 
         with pytest.raises(UserError, match="a worker was asked to stop"):
-            crawl(directory, engine, slow, rounds=rounds(1), tell=end, pool=pool)
+            crawl(directory, engine, slow, rounds=rounds(1), on_progress=end, pool=pool)
 
     (done,) = crawl(directory, engine, config, rounds=rounds(1)).rounds
 
@@ -165,7 +163,7 @@ def test_a_fetching_process_that_is_told_to_end_ends_the_crawl_which_says_so_and
     assert done.fetched == len(server.web.seeds())
 
 
-def test_what_is_crawled_again_is_asked_for_only_if_it_has_changed(
+def test_recrawl_sends_conditional_requests(
     directory: CrawlDir, engine: Engine, config: Config, server: SimServer
 ) -> None:
     crawl(directory, engine, config, rounds=rounds(60, add_days=2))
@@ -184,7 +182,7 @@ def test_what_is_crawled_again_is_asked_for_only_if_it_has_changed(
     assert statuses(directory).keys() == first.keys()
 
 
-def test_a_crawl_pauses_below_the_disk_floor_before_it_asks_for_anything(
+def test_crawl_stops_below_the_disk_floor_before_any_request(
     directory: CrawlDir, engine: Engine, server: SimServer
 ) -> None:
     config = load(overrides=settings(server.port, "fetch.processes=1", "store.disk_floor=900TiB"))
@@ -202,7 +200,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("left", [0, 40_000, 150_000])
-def test_a_full_disk_is_told_loses_nothing_and_the_crawl_goes_on_once_there_is_room(
+def test_full_disk_is_reported_and_the_crawl_continues_later(
     left: int, small_disk: Path, server: SimServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
     directory, ballast = CrawlDir(small_disk / "crawl"), small_disk / "ballast"
@@ -232,7 +230,7 @@ def test_a_full_disk_is_told_loses_nothing_and_the_crawl_goes_on_once_there_is_r
 
 
 def _fill(ballast: Path, left: int) -> None:
-    """Fill a disk but for some bytes."""
+    """Fill a disk except for some bytes."""
     free = os.statvfs(ballast.parent)
     with ballast.open("wb") as file:
         file.write(b"\x00" * (free.f_bavail * free.f_frsize - left))

@@ -1,4 +1,4 @@
-"""The fetch job: processes, parts, stopping and going on; what it follows, and what it keeps."""
+"""The fetch job: workers, parts, stopping and resuming; followed redirects and links; stored content."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def pages_of(server: SimServer) -> list[str]:
 
 
 def segment_of(crawl: CrawlDir, urls: Iterable[str], lists: int = 2, **columns: Any) -> Segment:
-    """Write a segment to be fetched."""
+    """Write a segment to fetch."""
     segment = Segment(crawl.segments / "20261115050000")
     segment.path.mkdir(parents=True)
     rows = [{**datum(url, "unfetched", **columns), "list": list_number(canonical(url), "host", lists)} for url in urls]
@@ -77,7 +77,7 @@ def segment_of(crawl: CrawlDir, urls: Iterable[str], lists: int = 2, **columns: 
 
 
 def fetched(crawl: CrawlDir, segment: Segment, server: SimServer, *more: str, **given: Any) -> FetchJobResult:
-    """Fetch what is left of a segment, and parse it unless said otherwise."""
+    """Fetch the rest of a segment, with parsing by default."""
     config = load(overrides=settings(server.port, 'store.warc_age="1s"', "fetch.processes=2", *more))
     with DuckDbEngine(crawl.scratch, 2**28, threads=1) as engine:
         return fetch(crawl, segment, config, engine=lambda: engine, **{"parses": True, **given})
@@ -97,20 +97,18 @@ def asked(server: SimServer, since: int = 0) -> list[str]:
 
 
 def at_first_part(segment: Segment, act: Callable[[], None]) -> Callable[[FetchProgress], None]:
-    """Return what does something once, when the first part is finished."""
+    """Return a callback that acts once, when the first part is finished."""
     done: list[bool] = []
 
-    def tell(state: FetchProgress) -> None:
+    def on_progress(state: FetchProgress) -> None:
         if not done and segment.crawl_fetch().finished():
             done.append(True)
             act()
 
-    return tell
+    return on_progress
 
 
-def test_a_fetch_that_was_stopped_goes_on_and_asks_for_nothing_that_is_in_a_finished_part(
-    crawl: CrawlDir, server: SimServer
-) -> None:
+def test_resumed_fetch_skips_urls_in_finished_parts(crawl: CrawlDir, server: SimServer) -> None:
     wanted = pages_of(server)
     segment = segment_of(crawl, wanted)
     stopping = StopRequest()
@@ -118,7 +116,7 @@ def test_a_fetch_that_was_stopped_goes_on_and_asks_for_nothing_that_is_in_a_fini
     def stop() -> None:
         stopping.by = "the test"
 
-    first = fetched(crawl, segment, server, tell=at_first_part(segment, stop), stopping=stopping)
+    first = fetched(crawl, segment, server, on_progress=at_first_part(segment, stop), stopping=stopping)
     have, before = urls_of(segment), server.ledger.count()
     second = fetched(crawl, segment, server)
 
@@ -130,11 +128,11 @@ def test_a_fetch_that_was_stopped_goes_on_and_asks_for_nothing_that_is_in_a_fini
     assert (segment.is_fetched, segment.is_parsed) == (True, True)
 
 
-def test_what_is_to_be_done_with_a_segment_that_is_fetched_is_told(crawl: CrawlDir, server: SimServer) -> None:
+def test_fetched_segment_suggests_the_next_command(crawl: CrawlDir, server: SimServer) -> None:
     segment = segment_of(crawl, pages_of(server)[:1], 1)
     fetched(crawl, segment, server)
 
-    with pytest.raises(UsageError, match="fetched already") as before:
+    with pytest.raises(UsageError, match="this segment is already fetched") as before:
         fetched(crawl, segment, server)
     with DuckDbEngine(crawl.scratch, 2**28, threads=1) as engine:
         updatedb(crawl, engine, load(), [segment], now=NOW)
@@ -147,7 +145,7 @@ def test_what_is_to_be_done_with_a_segment_that_is_fetched_is_told(crawl: CrawlD
     )
 
 
-def test_how_long_the_last_answer_took_is_noted_of_a_page(crawl: CrawlDir, server: SimServer) -> None:
+def test_response_time_is_stored_in_the_metadata(crawl: CrawlDir, server: SimServer) -> None:
     segment = segment_of(crawl, pages_of(server)[:2], 1, metadata=[("lang", "en"), ("_rs_", "7")])
 
     fetched(crawl, segment, server)
@@ -160,7 +158,7 @@ def test_how_long_the_last_answer_took_is_noted_of_a_page(crawl: CrawlDir, serve
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_cookie_of_the_metadata_is_sent_if_it_is_wanted(crawl: CrawlDir, server: SimServer, wanted: bool) -> None:
+def test_cookie_in_the_metadata_is_sent_if_configured(crawl: CrawlDir, server: SimServer, wanted: bool) -> None:
     segment = segment_of(crawl, pages_of(server)[:1], 1, metadata=[("Cookie", "id=1")])
 
     fetched(crawl, segment, server, f"http.enable_cookie_header={str(wanted).lower()}")
@@ -170,9 +168,7 @@ def test_a_cookie_of_the_metadata_is_sent_if_it_is_wanted(crawl: CrawlDir, serve
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_answers_for_robots_txt_are_archived_if_they_are_wanted(
-    crawl: CrawlDir, server: SimServer, wanted: bool
-) -> None:
+def test_robots_txt_responses_are_archived_if_configured(crawl: CrawlDir, server: SimServer, wanted: bool) -> None:
     (url,) = pages_of(server)[:1]
     segment = segment_of(crawl, [url], 1)
 
@@ -189,7 +185,7 @@ def test_answers_for_robots_txt_are_archived_if_they_are_wanted(
     assert "_rs_" not in dict(row["metadata"] or ())
 
 
-def test_an_archive_tells_who_asked_in_the_words_that_the_servers_read(crawl: CrawlDir, server: SimServer) -> None:
+def test_archive_records_the_user_agent_that_servers_saw(crawl: CrawlDir, server: SimServer) -> None:
     segment = segment_of(crawl, pages_of(server)[:1], lists=1)
 
     fetched(crawl, segment, server, "agent.url=https://example.org/bot", "agent.version=7")
@@ -201,7 +197,7 @@ def test_an_archive_tells_who_asked_in_the_words_that_the_servers_read(crawl: Cr
     assert asked[0].endswith(b"/7 (https://example.org/bot)")
 
 
-def test_a_fetching_process_that_is_killed_is_replaced(crawl: CrawlDir, server: SimServer) -> None:
+def test_killed_worker_is_replaced(crawl: CrawlDir, server: SimServer) -> None:
     wanted = pages_of(server)
     segment = segment_of(crawl, wanted)
     notes: list[str] = []
@@ -211,14 +207,14 @@ def test_a_fetching_process_that_is_killed_is_replaced(crawl: CrawlDir, server: 
         assert victim.pid is not None
         os.kill(victim.pid, signal.SIGKILL)
 
-    done = fetched(crawl, segment, server, tell=at_first_part(segment, kill), note=notes.append)
+    done = fetched(crawl, segment, server, on_progress=at_first_part(segment, kill), on_message=notes.append)
 
     assert done.complete
     assert "signal 9" in notes[0]
     assert urls_of(segment) == sorted(wanted)
 
 
-def test_ctrl_c_ends_a_fetch_cleanly_and_the_same_command_does_the_rest(crawl: CrawlDir, server: SimServer) -> None:
+def test_ctrl_c_stops_a_fetch_cleanly_and_it_can_be_resumed(crawl: CrawlDir, server: SimServer) -> None:
     wanted = pages_of(server)
     segment = segment_of(crawl, wanted)
     options = [text for each in settings(server.port, 'store.warc_age="1s"') for text in ("-D", each)]
@@ -243,7 +239,7 @@ def test_ctrl_c_ends_a_fetch_cleanly_and_the_same_command_does_the_rest(crawl: C
     assert urls_of(segment) == sorted(wanted)
 
 
-def test_parsing_apart_from_fetching_gives_the_same_rows(crawl: CrawlDir, server: SimServer, tmp_path: Path) -> None:
+def test_parsing_after_fetching_gives_the_same_rows(crawl: CrawlDir, server: SimServer, tmp_path: Path) -> None:
     wanted = pages_of(server)[:60]
     apart, at_once = segment_of(crawl, wanted), segment_of(crawl_at(tmp_path / "other"), wanted)
 
@@ -257,16 +253,14 @@ def test_parsing_apart_from_fetching_gives_the_same_rows(crawl: CrawlDir, server
     assert rows_of(apart.crawl_parse())
 
 
-def test_pages_that_were_fetched_without_parsing_are_still_to_be_parsed_when_the_rest_was_parsed_at_once(
-    crawl: CrawlDir, server: SimServer
-) -> None:
+def test_segment_parsed_only_in_part_during_the_fetch_is_not_marked_parsed(crawl: CrawlDir, server: SimServer) -> None:
     segment = segment_of(crawl, pages_of(server))
     stopping = StopRequest()
 
     def stop() -> None:
         stopping.by = "the test"
 
-    fetched(crawl, segment, server, tell=at_first_part(segment, stop), stopping=stopping, parses=False)
+    fetched(crawl, segment, server, on_progress=at_first_part(segment, stop), stopping=stopping, parses=False)
     before = set(urls_of(segment))
     done = fetched(crawl, segment, server)
     steps = [segment.is_fetched, segment.is_parsed]
@@ -280,7 +274,7 @@ def test_pages_that_were_fetched_without_parsing_are_still_to_be_parsed_when_the
     assert successes <= {row["url"] for row in rows_of(segment.parse_data())}
 
 
-def test_without_storing_content_pages_are_parsed_and_no_archive_is_written(crawl: CrawlDir, server: SimServer) -> None:
+def test_store_content_off_parses_pages_without_an_archive(crawl: CrawlDir, server: SimServer) -> None:
     wanted = pages_of(server)[:10]
     segment = segment_of(crawl, wanted)
 
@@ -292,9 +286,7 @@ def test_without_storing_content_pages_are_parsed_and_no_archive_is_written(craw
     assert rows_of(segment.parse_data())
 
 
-def test_a_segment_that_is_parsed_once_more_has_what_the_settings_now_ask_for(
-    crawl: CrawlDir, server: SimServer
-) -> None:
+def test_parsing_again_uses_the_current_settings(crawl: CrawlDir, server: SimServer) -> None:
     segment = segment_of(crawl, pages_of(server)[:20])
     fetched(crawl, segment, server)
     before = sorted(row["url"] for row in rows_of(segment.parse_data()))
@@ -312,7 +304,7 @@ def test_a_segment_that_is_parsed_once_more_has_what_the_settings_now_ask_for(
     assert not [each.name for each in segment.path.iterdir() if each.name.startswith(".")]
 
 
-def test_pages_that_are_not_archived_are_not_parsed_once_more(crawl: CrawlDir, server: SimServer) -> None:
+def test_pages_that_are_not_archived_cannot_be_parsed_again(crawl: CrawlDir, server: SimServer) -> None:
     segment = segment_of(crawl, pages_of(server)[:10])
     fetched(crawl, segment, server, "fetch.store_content=false")
 
@@ -323,9 +315,7 @@ def test_pages_that_are_not_archived_are_not_parsed_once_more(crawl: CrawlDir, s
     assert rows_of(segment.parse_data())
 
 
-def test_redirects_are_followed_at_once_within_their_list_and_recorded_elsewhere(
-    crawl: CrawlDir, server: SimServer
-) -> None:
+def test_redirects_are_followed_within_their_list_and_otherwise_recorded(crawl: CrawlDir, server: SimServer) -> None:
     moved = [fact for name in server.web.hosts() for fact in server.web.resources(name) if fact.target]
     chain = next(fact for fact in moved if "chain" in fact.shows)
     across = next(fact for fact in moved if _list(fact.url) != _list(fact.target))
@@ -343,7 +333,7 @@ def test_redirects_are_followed_at_once_within_their_list_and_recorded_elsewhere
     assert across.target not in rows
 
 
-def test_links_are_followed_within_a_fetch_to_the_depth_that_is_set(crawl: CrawlDir, server: SimServer) -> None:
+def test_links_are_followed_to_the_configured_depth(crawl: CrawlDir, server: SimServer) -> None:
     front = server.web.seeds()[0]
     segment = segment_of(crawl, [front])
     options = ("fetch.follow_outlinks_depth=1", "fetch.follow_outlinks_num_links=5")
@@ -357,9 +347,7 @@ def test_links_are_followed_within_a_fetch_to_the_depth_that_is_set(crawl: Crawl
     assert {canonical(url).host for url in followed} == {canonical(front).host}
 
 
-def test_a_page_that_was_followed_to_is_worth_what_links_give_it_and_hands_that_on(
-    crawl: CrawlDir, server: SimServer
-) -> None:
+def test_followed_page_gets_the_score_of_its_link_and_distributes_it(crawl: CrawlDir, server: SimServer) -> None:
     front = server.web.seeds()[0]
     segment = segment_of(crawl, [front])
     fetched(crawl, segment, server, "fetch.follow_outlinks_depth=1")

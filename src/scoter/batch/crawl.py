@@ -1,8 +1,8 @@
 """crawl: run rounds of generate, fetch, parse and updatedb until nothing is due; then dedup and invertlinks.
 
-A crawl has no state of its own; the directory says what to do next. The oldest segment that is not in the crawldb yet
-is finished first, whichever step it was in. ``dedup`` and ``invertlinks`` run once at the end: no round needs them, and
-each takes time proportional to the whole crawl. A crawl that is stopped leaves them to the next one.
+A crawl stores no state of its own: the next step follows from the directory. The oldest segment that is not in the
+crawldb yet is finished first, whichever step it was in. ``dedup`` and ``invertlinks`` run once at the end: no round
+needs them, and each takes time proportional to the whole crawl. A stopped crawl leaves them to the next run.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def crawl(
     config: Config,
     *,
     rounds: CrawlLimits,
-    tell: Callable[[CrawlProgress], None] = lambda progress: None,
-    note: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[CrawlProgress], None] = lambda progress: None,
+    on_message: Callable[[str], None] = lambda text: None,
     stopping: StopRequest | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     pool: FetchPool | None = None,
@@ -95,11 +95,11 @@ def crawl(
     stop = StopRequest() if stopping is None else stopping  # an unused one is false
     with ExitStack() as stack:
         pool = pool or stack.enter_context(FetchPool())
-        return _CrawlRun(directory, engine, config, rounds, tell, note, stop, clock, pool).run()
+        return _CrawlRun(directory, engine, config, rounds, on_progress, on_message, stop, clock, pool).run()
 
 
 class _CrawlRun:
-    """One run over a crawl directory."""
+    """One run of a crawl."""
 
     def __init__(
         self,
@@ -107,8 +107,8 @@ class _CrawlRun:
         engine: Engine,
         config: Config,
         rounds: CrawlLimits,
-        tell: Callable[[CrawlProgress], None],
-        note: Callable[[str], None],
+        on_progress: Callable[[CrawlProgress], None],
+        on_message: Callable[[str], None],
         stopping: StopRequest,
         clock: Callable[[], datetime],
         pool: FetchPool,
@@ -117,15 +117,15 @@ class _CrawlRun:
         self._engine = engine
         self._config = config
         self._rounds = rounds
-        self._tell = tell
-        self._note = note
+        self._on_progress = on_progress
+        self._on_message = on_message
         self._stopping = stopping
         self._clock = clock
         self._pool = pool
         self._update = CrawldbUpdate(config)
         self._number = 0
         self._done: list[RoundResult] = []
-        self._next_look = 0.0
+        self._next_disk_check = 0.0
         self._cpu: dict[str, float] = {}
         self._step_now = ("", 0.0)
 
@@ -133,7 +133,7 @@ class _CrawlRun:
         while not self._stopping:
             if self._rounds.most is not None and self._number >= self._rounds.most:
                 return self._ended(f"{count(self._number, 'round')} done", is_done=False)
-            if not self._has_room():
+            if not self._has_disk_space():
                 break
             self._number += 1
             if not self._round():
@@ -161,7 +161,7 @@ class _CrawlRun:
             parse(
                 segment,
                 self._config,
-                tell=lambda done, total: self._step("parse", done / max(total, 1)),
+                on_progress=lambda done, total: self._step("parse", done / max(total, 1)),
                 stopping=self._stopping,
             )
             if self._stopping:
@@ -206,8 +206,8 @@ class _CrawlRun:
             self._config,
             engine=lambda: self._engine,
             parses=True,
-            tell=self._fetching,
-            note=self._note,
+            on_progress=self._fetching,
+            on_message=self._on_message,
             stopping=self._stopping,
             pool=self._pool,
         )
@@ -215,8 +215,8 @@ class _CrawlRun:
         return done
 
     def _fetching(self, state: FetchProgress) -> None:
-        self._tell(CrawlProgress(round=self._number, rounds=self._rounds.most, step="fetch", fetch=state))
-        self._has_room()
+        self._on_progress(CrawlProgress(round=self._number, rounds=self._rounds.most, step="fetch", fetch=state))
+        self._has_disk_space()
 
     def _link(self) -> None:
         """Mark duplicates, and add the links of all segments in the crawldb to the linkdb."""
@@ -239,11 +239,11 @@ class _CrawlRun:
             self._directory, self._engine, self._config, behind, now=self._clock(), filter=False, normalize=False
         )
 
-    def _has_room(self) -> bool:
-        """Check the disk from time to time; stop the crawl if less than ``store.disk_floor`` is free."""
+    def _has_disk_space(self) -> bool:
+        """Check the disk every few seconds; request a stop if less than ``store.disk_floor`` is free."""
         floor = self._config.store.disk_floor
-        if time.monotonic() >= self._next_look:
-            self._next_look = time.monotonic() + _DISK_CHECK_INTERVAL
+        if time.monotonic() >= self._next_disk_check:
+            self._next_disk_check = time.monotonic() + _DISK_CHECK_INTERVAL
             free = shutil.disk_usage(self._directory.path).free
             if free < floor and not self._stopping.by:
                 self._stopping.by = f"low disk space: only {size(free)} free; store.disk_floor requires {size(floor)}"
@@ -264,7 +264,7 @@ class _CrawlRun:
 
     def _step(self, name: str, share: float | None = None) -> None:
         self._start_step_clock(name)
-        self._tell(CrawlProgress(round=self._number, rounds=self._rounds.most, step=name, share=share))
+        self._on_progress(CrawlProgress(round=self._number, rounds=self._rounds.most, step=name, share=share))
 
     def _ended(self, why: str, *, is_done: bool) -> CrawlResult:
         if not self._stopping:

@@ -1,11 +1,11 @@
 """dedup: mark pages with the same content as duplicates of the best of them.
 
-Near-duplicates are pages whose simhashes differ in a few bits. Comparing all pairs is impossible. A 64-bit simhash is
-cut into ``distance`` + 2 blocks; if two differ in at most ``distance`` bits, at least two blocks are equal. So pages
-are grouped by every pair of blocks (Manku, Jain, Das Sarma: Detecting near-duplicates for web crawling, 2007) and
-compared within the groups: ten pairs of 25 or 26 bits for a distance of 3, where 10 million random pages give about as
-many false candidates. The best page removes those near it, then the next best of the rest, so every duplicate has a
-page near it that is kept.
+Near-duplicates are pages whose simhashes differ in a few bits. Comparing all pairs would take too long. A 64-bit
+simhash is divided into ``distance`` + 2 blocks; if two differ in at most ``distance`` bits, at least two blocks are
+equal. So pages are grouped by every pair of blocks (Manku, Jain, Das Sarma: Detecting near-duplicates for web crawling,
+2007) and compared within the groups: ten pairs of 25 or 26 bits for a distance of 3, where 10 million random pages give
+about as many false candidates. The best page removes those near it, then the next best of the rest, so every duplicate
+has a page near it that is kept.
 """
 # mypy: disable-error-code="import-untyped"
 

@@ -79,8 +79,8 @@ def fetch(
     *,
     engine: Callable[[], Engine],
     parses: bool | None = None,
-    tell: Callable[[FetchProgress], None] = lambda state: None,
-    note: Callable[[str], None] = lambda text: None,
+    on_progress: Callable[[FetchProgress], None] = lambda state: None,
+    on_message: Callable[[str], None] = lambda text: None,
     stopping: StopRequest | None = None,
     pool: FetchPool | None = None,
 ) -> FetchJobResult:
@@ -103,10 +103,10 @@ def fetch(
         stopping = StopRequest() if stopping is None else stopping  # an unused one is false
         pool = pool or stack.enter_context(FetchPool())
         for attempt in itertools.count(1):
-            _wait_for_others(segment, note)
+            _wait_for_others(segment, on_message)
             recover_fetch(segment)
             try:
-                done = _run(crawl, segment, config, engine, parses, tell, stopping, pool)
+                done = _run(crawl, segment, config, engine, parses, on_progress, stopping, pool)
                 break
             except WorkerDied as ended:
                 if ended.code is not None and ended.code > 0:
@@ -117,7 +117,7 @@ def fetch(
                         where=str(segment.path),
                         hint="Check the available memory. Finished parts are kept; to fetch the rest, run it again.",
                     ) from ended
-                note(f"A worker was killed by {ended}; its unfinished URLs are fetched again.")
+                on_message(f"A worker was killed by {ended}; its unfinished URLs are fetched again.")
         if done.complete:
             shutil.rmtree(segment.path / "tmp", ignore_errors=True)
             # An earlier run may have fetched without parsing; that is left to `parse`.
@@ -133,7 +133,7 @@ def _run(
     config: Config,
     engine: Callable[[], Engine],
     parses: bool,
-    tell: Callable[[FetchProgress], None],
+    on_progress: Callable[[FetchProgress], None],
     stopping: StopRequest,
     pool: FetchPool,
 ) -> FetchJobResult:
@@ -159,7 +159,7 @@ def _run(
         )
         for worker, numbers in enumerate(assign_lists(list(map(str, lists)), processes))
     ]
-    watch = _WorkerReports(total=info.urls, before=before, tell=tell)
+    watch = _WorkerReports(total=info.urls, before=before, on_progress=on_progress)
     pool.run(tasks, watch.add, lambda: bool(stopping) or watch.problem() is not None)
     problem = watch.problem()
     if problem is not None:
@@ -170,10 +170,10 @@ def _run(
 class _WorkerReports:
     """The reports of all workers."""
 
-    def __init__(self, total: int, before: int, tell: Callable[[FetchProgress], None]) -> None:
+    def __init__(self, total: int, before: int, on_progress: Callable[[FetchProgress], None]) -> None:
         self._total = total
         self._before = before
-        self._tell = tell
+        self._on_progress = on_progress
         self._last: dict[int, Snapshot] = {}
         self._ended: dict[int, FetchTaskReport] = {}
 
@@ -182,7 +182,7 @@ class _WorkerReports:
             self._last[report.worker] = report.snapshot
         if report.ended:
             self._ended[report.worker] = report
-        self._tell(self.state())
+        self._on_progress(self.state())
 
     def problem(self) -> UserError | None:
         found = next((each.problem for each in self._ended.values() if each.problem is not None), None)
@@ -241,11 +241,11 @@ def _remaining(segment: Segment, config: Config, engine: Engine) -> list[Path]:
     return found
 
 
-def _wait_for_others(segment: Segment, note: Callable[[str], None]) -> None:
+def _wait_for_others(segment: Segment, on_message: Callable[[str], None]) -> None:
     """Wait until the workers of a killed fetch have finished their parts."""
     handle = os.open(segment.path / WORKERS_LOCK, os.O_CREAT | os.O_RDWR, 0o644)
     until = time.monotonic() + _WAIT_FOR_OTHERS
-    told = False
+    is_reported = False
     try:
         while True:
             try:
@@ -257,9 +257,9 @@ def _wait_for_others(segment: Segment, note: Callable[[str], None]) -> None:
                         where=str(segment.path),
                         hint="Wait until they are done, or kill them.",
                     ) from None
-                if not told:
-                    note("Waiting for the workers of an earlier fetch to finish.")
-                    told = True
+                if not is_reported:
+                    on_message("Waiting for the workers of an earlier fetch to finish.")
+                    is_reported = True
                 time.sleep(0.2)
             else:
                 return

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import crawldb_snapshot, remove_backup
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
+from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, SeedRecords, first_seeds, seed_schema
 from scoter.batch.urls.seeds import SeedProblem, read_seeds, seed_sources
 from scoter.config import Config
@@ -166,9 +166,6 @@ def _file(file: Path, schema: Any) -> TableSource:
     return TableSource(files=(str(file),), schema=schema, defaults={})
 
 
-_BESIDE = {"key": "its_key", "host": "its_host"}
-
-
 def filter_crawldb(
     engine: Engine, known: TableSource, chains: UrlChains, folder: Path
 ) -> tuple[TableSource, int, bool]:
@@ -182,10 +179,10 @@ def filter_crawldb(
     total, changed = next((row["rows"], row["changes"]) for each in engine.batches(counted) for row in each.to_pylist())
     if not changed:
         return known, 0, False
-    was = rows.mutate(sift_was=rows.url)
-    new = rewrite_urls(was, changes, beside=_BESIDE)
+    named = rows.mutate(inject_former_url=rows.url)
+    new = rewrite_urls(named, changes, derived=DERIVED)
     last = ibis.ifelse(new.status == "unfetched", 0, new.fetch_time.epoch_seconds() - new.interval)
-    kept = first_rows(new, ["url"], [last.desc(), new.fetch_time.desc(), new.sift_was])
-    file = folder / "resifted.parquet"
+    kept = first_rows(new, ["url"], [last.desc(), new.fetch_time.desc(), new.inject_former_url])
+    file = folder / "rewritten.parquet"
     left = engine.save(kept, known.schema, file)
     return replace(known, files=(str(file),), is_sorted=False), total - left, True

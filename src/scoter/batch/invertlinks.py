@@ -1,7 +1,7 @@
 """invertlinks: add the links of segments to the linkdb, by target.
 
-Nutch only ever adds links. Here the links of a page that was parsed again replace its earlier ones: the linkdb is
-rewritten anyway, and this costs one look-up of each link's source. If a newer segment was added first, the links of its
+Nutch only adds links. Here the links of a page that was parsed again replace its earlier ones: the linkdb is rewritten
+anyway, and this costs one look-up of each link's source. If a newer segment was added first, the links of its
 pages are kept as long as that segment exists. Nutch also filters the existing links; here only new links are filtered
 (``mergelinkdb --filter`` filters all).
 """
@@ -23,7 +23,7 @@ from scoter.batch.crawldir.crawldb import linkdb_snapshot, remove_backup
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.linkdb import merge_links, popular_urls, unnest_inlinks, weighted
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
+from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
 from scoter.config.sections.links import LinkdbSettings
 from scoter.engine import Engine, TableSource, source_of
@@ -91,7 +91,7 @@ def invertlinks(
         inputs = {"linkdb": linkdb.source, **{f"links{number}": each for number, each in enumerate(links)}}
 
         most = config.linkdb.max_inlinks
-        crowds = popular_urls(engine, links, [linkdb.source], most, Path(scratch) / "crowds.parquet")
+        popular = popular_urls(engine, links, [linkdb.source], most, Path(scratch) / "popular.parquet")
 
         def job(tables: Mapping[str, Rows]) -> Rows:
             found = [_wanted(tables[f"links{n}"], config.linkdb, place) for n, place in enumerate(places)]
@@ -99,7 +99,7 @@ def invertlinks(
             fresh = fresh.semi_join(latest, ["source", "segment"]).drop("segment")
             before = unnest_inlinks(tables["linkdb"])
             before = before.anti_join(latest, "source")
-            return merge_links({0: before, 1: fresh}, most, crowds)
+            return merge_links({0: before, 1: fresh}, most, popular)
 
         with Table.write(crawl.linkdb, schemas.LINKDB, writer="invertlinks", clock=lambda: now) as new:
             engine.write(job, weighted(inputs), new)
@@ -171,7 +171,7 @@ def _parsed(engine: Engine, pages: Sequence[TableSource]) -> Rows:
 
 def _rewrite_links(links: Rows, changes: Rows) -> Rows:
     """Return links with their targets and sources changed."""
-    links = rewrite_urls(links, changes, beside={"key": "its_key", "host": "its_host"})
+    links = rewrite_urls(links, changes, derived=DERIVED)
     return rewrite_urls(links, changes, "source")
 
 

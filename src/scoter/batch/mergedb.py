@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
+from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
 from scoter.core.datum import EPOCH, DbStatus, short_name
 from scoter.engine import Engine, TableSource, file_source, source_of
@@ -28,7 +28,6 @@ from scoter.store.tables import Table
 from scoter.store.tables.versions import CURRENT
 
 _UNFETCHED = short_name(DbStatus.UNFETCHED)
-_BESIDE = {"key": "its_key", "host": "its_host"}
 
 
 class MergedbResult(Struct, frozen=True, kw_only=True):
@@ -85,7 +84,7 @@ def _rewrite_records(engine: Engine, source: TableSource, chains: UrlChains, fil
     rows = engine.read(source)
     changes = url_changes(engine, rows, chains)
     schema = source.schema.append(pa.field("was", pa.utf8()))
-    engine.save(rewrite_urls(rows.mutate(was=rows.url), changes, beside=_BESIDE), schema, file)
+    engine.save(rewrite_urls(rows.mutate(was=rows.url), changes, derived=DERIVED), schema, file)
     return file_source(file, schema)
 
 

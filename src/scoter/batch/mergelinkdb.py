@@ -66,11 +66,11 @@ def mergelinkdb(
         most = config.linkdb.max_inlinks
         sources = list(inputs.values())
         links, linkdbs = (sources, []) if has_chains else ([], sources)
-        crowds = popular_urls(engine, links, linkdbs, most, folder / "crowds.parquet")
+        popular = popular_urls(engine, links, linkdbs, most, folder / "popular.parquet")
 
         def job(tables: Mapping[str, Rows]) -> Rows:
             found = [rows if has_chains else unnest_inlinks(rows) for rows in tables.values()]
-            return merge_links({0: ibis.union(*found)}, most, crowds)
+            return merge_links({0: ibis.union(*found)}, most, popular)
 
         new = stack.enter_context(Table.write(out.linkdb, schemas.LINKDB, writer="mergelinkdb", clock=lambda: now))
         engine.write(job, weighted(inputs), new)
@@ -82,6 +82,6 @@ def _rewrite_links(engine: Engine, linkdb: TableSource, chains: UrlChains, file:
     """Return one row per link of a linkdb, with the chains applied to source and target."""
     links = unnest_inlinks(engine.read(linkdb))
     changes = url_changes(engine, ibis.union(links.select("url"), links.select(url="source")), chains)
-    links = rewrite_urls(rewrite_urls(links, changes, beside={"key": "its_key"}), changes, "source")
+    links = rewrite_urls(rewrite_urls(links, changes, derived={"key": "its_key"}), changes, "source")
     engine.save(links, _LINKS, file)
     return file_source(file, _LINKS)

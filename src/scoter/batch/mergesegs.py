@@ -1,7 +1,8 @@
 """mergesegs: merge segments. Each page keeps its newest fetch, with text, links and archived bytes.
 
-Fetches to retry and unmodified pages say nothing about a page and are dropped. Nutch takes the newest row of each table
-separately; here all rows of a page come from one segment, so a page that is gone does not keep an older text.
+Fetches that will be retried, or that found a page not modified, have no content and are dropped. Nutch takes the newest
+row of each table separately; here all rows of a page come from one segment, so a page that is gone does not keep an
+older text.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -38,7 +39,7 @@ from scoter.batch.crawldir.segment import (
     SegmentSources,
     segment_sources,
 )
-from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
+from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
 from scoter.core.datum import FetchStatus, short_name
 from scoter.engine import Engine, TableSource
@@ -48,10 +49,9 @@ from scoter.plugins import Column, chain
 from scoter.store.disk import disk_errors, sync_folder
 from scoter.store.warc import ArchiveInfo
 
-_SAYS_NOTHING = [short_name(FetchStatus.RETRY), short_name(FetchStatus.NOTMODIFIED)]
+_WITHOUT_CONTENT = [short_name(FetchStatus.RETRY), short_name(FetchStatus.NOTMODIFIED)]
 _MOVED = pa.schema([("page", pa.utf8()), ("file", pa.utf8()), ("offset", pa.int64()), ("size", pa.int64())])
 _ROWS = 10_000
-_BESIDE = {"key": "its_key", "host": "its_host"}
 
 
 class MergesegsResult(Struct, frozen=True, kw_only=True):
@@ -173,7 +173,7 @@ class _SegmentMerge:
     def choose(self, most: int | None) -> int:
         """Choose the newest fetch of each page, assign them to slices by key, and return their number."""
         fetches = self._all(lambda each: each.fetch)
-        fetches = fetches.filter(fetches.status.notin(_SAYS_NOTHING))
+        fetches = fetches.filter(fetches.status.notin(_WITHOUT_CONTENT))
         if self._chains.filters or self._chains.normalizers:
             texts = ibis.union(
                 fetches.select("url"),
@@ -182,7 +182,7 @@ class _SegmentMerge:
                 self._all(lambda each: each.parse_data).select("url"),
             )
             self._changes = url_changes(self._engine, texts, self._chains)
-        fetches = self._redirected(self._followed(fetches.mutate(was=fetches.url)))
+        fetches = self._redirected(self._rewritten(fetches.mutate(was=fetches.url)))
         newest = [
             fetches.segment.desc(),
             fetches.fetch_time.desc(),
@@ -190,8 +190,8 @@ class _SegmentMerge:
             fetches.warc_file,
             fetches.warc_offset,
         ]
-        ranked = fetches.mutate(turn=ibis.row_number().over(group_by=fetches.url, order_by=newest))
-        chosen = ranked.filter(ranked.turn == 0)
+        ranked = fetches.mutate(rank=ibis.row_number().over(group_by=fetches.url, order_by=newest))
+        chosen = ranked.filter(ranked.rank == 0)
         place = ibis.row_number().over(order_by=[chosen.key, chosen.url])
         number = (place / most).floor().cast("int32") if most else ibis.literal(0, "int32")
         schema = self._counted[0].fetch.schema
@@ -236,22 +236,22 @@ class _SegmentMerge:
 
     def _pages(self, chosen: Rows, rows: Rows) -> Rows:
         """Return the rows of chosen pages and of the documents inside them."""
-        rows = self._followed(rows.mutate(before=rows.url, page=ibis.coalesce(rows.part_of, rows.url)))
+        rows = self._rewritten(rows.mutate(before=rows.url, page=ibis.coalesce(rows.part_of, rows.url)))
         now = chosen.select("was", in_segment="segment", new_page="url")
         joined = rows.join(now, [rows.page == now.was, rows.segment == now.in_segment])
         return joined.mutate(part_of=ibis.ifelse(joined.part_of.isnull(), joined.part_of, joined.new_page))
 
     def _links(self, chosen: Rows) -> Rows:
-        links = self._followed(self._all(lambda each: each.links))
+        links = self._rewritten(self._all(lambda each: each.links))
         pages = self._pages(chosen, self._all(lambda each: each.parse_data))
         now = pages.select("before", in_segment="segment", new_source="url").distinct()
         joined = links.join(now, [links.source == now.before, links.segment == now.in_segment])
         return joined.mutate(source=joined.new_source)
 
-    def _followed(self, rows: Rows) -> Rows:
+    def _rewritten(self, rows: Rows) -> Rows:
         if self._changes is None:
             return rows
-        return rewrite_urls(rows, self._changes, beside={at: its for at, its in _BESIDE.items() if at in rows.columns})
+        return rewrite_urls(rows, self._changes, derived={at: its for at, its in DERIVED.items() if at in rows.columns})
 
     def _redirected(self, fetches: Rows) -> Rows:
         """Return fetches with their redirect targets changed; null if the target is dropped."""
@@ -283,8 +283,8 @@ class _SegmentMerge:
                 for row in pages:
                     urls.setdefault(row["warc_offset"], []).append(row["url"])
                 found = [
-                    {"page": url, "file": lies.file, "offset": lies.offset, "size": lies.length}
-                    for place, lies in archive.take(self._segments[segment].content / name, urls)
+                    {"page": url, "file": location.file, "offset": location.offset, "size": location.length}
+                    for place, location in archive.take(self._segments[segment].content / name, urls)
                     for url in urls[place]
                 ]
                 writer.write_batch(pa.RecordBatch.from_pylist(found, schema=_MOVED))

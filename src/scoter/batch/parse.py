@@ -51,10 +51,13 @@ def parse(
     config: Config,
     *,
     again: bool = False,
-    tell: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
     stopping: StopRequest | None = None,
 ) -> ParseJobResult:
-    """Parse the rest of a segment, or all of it ``again``; ``tell`` gets the number of pages done and in all."""
+    """Parse the rest of a segment, or all of it ``again``.
+
+    ``on_progress`` is called with the number of parsed pages and of all pages.
+    """
     if not segment.is_fetched:
         raise UsageError("this segment is not completely fetched", where=str(segment.path), hint="Run: scoter fetch")
     if segment.is_parsed and not again:
@@ -65,7 +68,7 @@ def parse(
         if again:
             _start_over(segment)
         stop = StopRequest() if stopping is None else stopping  # an unused one is false
-        return asyncio.run(_ParseRun(segment, config, tell, stop).run())
+        return asyncio.run(_ParseRun(segment, config, on_progress, stop).run())
 
 
 def _start_over(segment: Segment) -> None:
@@ -73,7 +76,7 @@ def _start_over(segment: Segment) -> None:
     if segment.crawl_fetch().count((pc.field("status") == "success") & pc.field("warc_file").is_null()):
         hint = "They were fetched with fetch.store_content=false and must be fetched again."
         raise UsageError("some pages of this segment are not in the archive", where=str(segment.path), hint=hint)
-    with disk_errors("parse the segment once more", segment.path):
+    with disk_errors("parse the segment again", segment.path):
         (segment.path / PARSED).unlink(missing_ok=True)
         for name in ("parse_data", "crawl_parse", "parse_text"):
             old = segment.path / f".{name}"
@@ -88,13 +91,13 @@ class _ParseRun:
     """Parses one segment."""
 
     def __init__(
-        self, segment: Segment, config: Config, tell: Callable[[int, int], None], stopping: StopRequest
+        self, segment: Segment, config: Config, on_progress: Callable[[int, int], None], stopping: StopRequest
     ) -> None:
         self._segment = segment
         self._columns = plugin_columns(chain("scoring", config))
         self._fetches = segment.crawl_fetch(self._columns)
         self._paging = PageProcessor(config)
-        self._tell = tell
+        self._on_progress = on_progress
         self._stopping = stopping
         self._counts: Counter[str] = Counter()
         self._pages = self._links = self._done = 0
@@ -132,7 +135,7 @@ class _ParseRun:
                     self._counts[page.data[_STATUS]] += 1
                 self._done += 1
                 if self._done % _BATCH == 0:
-                    self._tell(self._done, total)
+                    self._on_progress(self._done, total)
             part.seal()
             part.publish()
         except BaseException:

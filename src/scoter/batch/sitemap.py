@@ -41,7 +41,7 @@ from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.tables import Table
 
 ROBOTS_CACHE = "robots.sqlite"
-_SAID = "said_"
+_ENTRY = "sitemap_"
 _CHANGED = ("score", "interval", "modified_time")
 _HAVE_COPY = ("fetched", "notmodified")
 
@@ -86,7 +86,7 @@ def sitemap(
     filter: bool | None = None,
     normalize: bool | None = None,
     overwrite: bool | None = None,
-    tell: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,
+    on_progress: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,
     stdin: IO[bytes] | None = None,
 ) -> SitemapResult:
     """Add the entries of sitemaps to the crawldb.
@@ -114,7 +114,7 @@ def sitemap(
         starts = read_starts(*named, stdin) if urls or hosts else _sites(engine, known, folder, crawl)
         records = SitemapRecords(folder / "entries.parquet", chains, scoring, columns, config, now)
         with records, SqliteRobotsCache(crawl.path / ROBOTS_CACHE) as robots:
-            crawler = _crawl_sitemaps(config, records, robots, folder, starts, is_strict, tell)
+            crawler = _crawl_sitemaps(config, records, robots, folder, starts, is_strict, on_progress)
         put, new, old, with_fields = _count(engine, known, columns, folder)
         changed = with_fields if overwrite else 0
         if new or changed:
@@ -147,10 +147,10 @@ def _crawl_sitemaps(
     folder: Path,
     starts: Iterable[SitemapStart | SeedProblem],
     strict: bool,
-    tell: Callable[[Snapshot, int], None],
+    on_progress: Callable[[Snapshot, int], None],
 ) -> SitemapCrawler:
     async def run() -> SitemapCrawler:
-        crawler = SitemapCrawler(config, records, robots, folder, strict=strict, tell=tell)
+        crawler = SitemapCrawler(config, records, robots, folder, strict=strict, on_progress=on_progress)
         await crawler.run(starts)
         return crawler
 
@@ -179,8 +179,8 @@ def _count(
     rows = engine.read(put)
     there = engine.read(replace(known, schema=pa.schema([known.schema.field("url")]))).select("url")
     met = rows.semi_join(there, "url")
-    said = met[HAS_SCORE] | met[HAS_INTERVAL] | met.modified_time.notnull()
-    counted = met.aggregate(known=met.count(), with_fields=said.cast("int64").sum().coalesce(0))
+    has_field = met[HAS_SCORE] | met[HAS_INTERVAL] | met.modified_time.notnull()
+    counted = met.aggregate(known=met.count(), with_fields=has_field.cast("int64").sum().coalesce(0))
     old, with_fields = next(
         (row["known"], row["with_fields"]) for each in engine.batches(counted) for row in each.to_pylist()
     )
@@ -194,11 +194,13 @@ def _adding(inputs: Mapping[str, Rows]) -> Rows:
 
 def _overwriting(inputs: Mapping[str, Rows]) -> Rows:
     known, put = inputs["known"], inputs["put"]
-    said = put.select(**{_SAID + name: put[name] for name in ("url", *_CHANGED, HAS_SCORE, HAS_INTERVAL)})
-    met = known.left_join(said, known.url == said[_SAID + "url"])
+    entries = put.select(**{_ENTRY + name: put[name] for name in ("url", *_CHANGED, HAS_SCORE, HAS_INTERVAL)})
+    met = known.left_join(entries, known.url == entries[_ENTRY + "url"])
     changed = {name: met[name] for name in known.columns}
-    changed["score"] = ibis.ifelse(met[_SAID + HAS_SCORE].fill_null(False), met[_SAID + "score"], met.score)
-    changed["interval"] = ibis.ifelse(met[_SAID + HAS_INTERVAL].fill_null(False), met[_SAID + "interval"], met.interval)
+    changed["score"] = ibis.ifelse(met[_ENTRY + HAS_SCORE].fill_null(False), met[_ENTRY + "score"], met.score)
+    changed["interval"] = ibis.ifelse(
+        met[_ENTRY + HAS_INTERVAL].fill_null(False), met[_ENTRY + "interval"], met.interval
+    )
     changed["modified_time"] = _modified(met)
     return met.select(**changed).union(put.anti_join(known, "url").select(known.columns))
 
@@ -207,8 +209,8 @@ def _modified(met: Rows) -> Rows:
     """Return the new modified times. For a page that we have, only an earlier time is used.
 
     A later time would be sent as If-Modified-Since, the server would answer that the page has not changed since, and
-    the old copy would stay for ever.
+    the old copy would never be replaced.
     """
-    old, new = met.modified_time, met[_SAID + "modified_time"]
+    old, new = met.modified_time, met[_ENTRY + "modified_time"]
     counts = ~met.status.isin(_HAVE_COPY) | (new < old).fill_null(False)
     return ibis.ifelse(new.notnull() & counts, new, old)

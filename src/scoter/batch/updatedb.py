@@ -65,16 +65,17 @@ def updatedb(
     normalize: bool | None = None,
     force: bool = False,
 ) -> UpdateResult:
-    """Bring fetched segments into the crawldb, each once; ``force`` takes unfinished ones, and one more time.
+    """Update the crawldb from fetched segments.
 
-    What is left out is as the ``db`` settings have it.
+    ``force`` accepts segments that are not completely fetched or already in the crawldb. Options that are ``None``
+    follow the ``db`` settings.
     """
     update = CrawldbUpdate(config, additions=additions, filter=filter, normalize=normalize)
     return update.run(crawl, engine, segments, now=now, force=force)
 
 
 class CrawldbUpdate:
-    """Updates by one configuration, again and again: what they have in common is made once."""
+    """Runs updates with one configuration; plug-ins, rules and cached queries are shared between runs."""
 
     def __init__(
         self,
@@ -195,8 +196,8 @@ class _UpdateRules:
             if self._has_columns:
                 rows = transition.transition(rows, self._schedule, self._limits)
             else:
-                ask = hooks.by_transition(self._schedule, self._limits, now, self.extra)
-                rows = hooks.map_rows(engine, rows, transition.is_touched(rows), ask, self.extra)
+                new_record = hooks.by_transition(self._schedule, self._limits, now, self.extra)
+                rows = hooks.map_rows(engine, rows, transition.is_touched(rows), new_record, self.extra)
             rows = hooks.apply_scoring(rows, self._scoring, engine, now, self.extra)
             return rows.select(*schemas.CRAWLDB.names, *schemas.column_names(self.extra))
 
@@ -204,7 +205,7 @@ class _UpdateRules:
 
 
 def _stored(engine: Engine, rows: Rows, folder: Path) -> Rows:
-    for left in folder.glob("stored-*.parquet"):  # of the previous range
+    for left in folder.glob("stored-*.parquet"):  # written for the previous range
         left.unlink()
     schema = rows.schema().to_pyarrow()
     file = Path(tempfile.mktemp(prefix="stored-", suffix=".parquet", dir=folder))  # noqa: S306 - a private folder

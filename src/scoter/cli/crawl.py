@@ -95,8 +95,8 @@ def command(
                     rounds=CrawlLimits(
                         most=None if until_done else rounds, top_n=top_n, add_days=add_days, dedup=dedup
                     ),
-                    tell=lambda progress: session.status.show(_progress(progress)),
-                    note=session.status.note,
+                    on_progress=lambda progress: session.status.show(_progress(progress)),
+                    on_message=session.status.note,
                     stopping=stopping,
                     pool=pool,
                 )

@@ -52,8 +52,8 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
                 config,
                 engine=lambda: session.engine,
                 parses=parse,
-                tell=lambda state: session.status.show("fetch " + fetch_progress(state)),
-                note=session.status.note,
+                on_progress=lambda state: session.status.show("fetch " + fetch_progress(state)),
+                on_message=session.status.note,
                 stopping=stopping,
                 pool=pool,
             )

@@ -46,7 +46,7 @@ def command(directory: str, segments: tuple[str, ...], force: bool) -> int:
                 segment,
                 session.scoped_config,
                 again=force,
-                tell=lambda number, total: session.status.show(progress_bar("parse", number / max(total, 1))),
+                on_progress=lambda number, total: session.status.show(progress_bar("parse", number / max(total, 1))),
                 stopping=stopping,
             )
             session.status.clear()

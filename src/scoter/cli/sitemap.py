@@ -66,7 +66,7 @@ def command(
             filter=filter,
             normalize=normalize,
             overwrite=overwrite,
-            tell=lambda snapshot, kept: session.status.show(
+            on_progress=lambda snapshot, kept: session.status.show(
                 f"sitemap {count(kept, 'URL')}, {count(snapshot.fetched, 'file')}, {snapshot.queued:,} to fetch"
             ),
         )

@@ -1,6 +1,6 @@
 """Write picked records as segments.
 
-A segment is built in a folder whose name begins with a dot, list_number is ignored. The folder gets its final name when
+A segment is built in a folder whose name begins with a dot; readers ignore it. The folder gets its final name when
 everything is on disk, so a killed job leaves no partial segment.
 """
 # mypy: disable-error-code="import-untyped"
@@ -42,7 +42,7 @@ def write_segments(
     now: datetime,
     folder: Path,
 ) -> Mapping[str, int]:
-    """Write the records, list_number have a segment, list and place, and return the number of URLs of each segment."""
+    """Write records, which have the columns segment, list and place; return the number of URLs of each segment."""
     file = folder / "packed.parquet"
     own = pa.schema([*schemas.CRAWL_GENERATE, ("segment", pa.int32()), ("place", pa.int64())])
     if not engine.save(rows, with_columns(own, columns), file, order=SORT_ORDER):

@@ -45,9 +45,9 @@ def apply_scoring(rows: Rows, chain: Chain, engine: Engine, now: datetime, extra
             by_columns = getattr(plugin, f"{hook}_columns", None)
             if by_columns is not None:
                 rows = apply_changes(rows, (where(rows), by_columns(rows)))
-            elif (face := _row_hook(plugin, hook)) is not None:
-                ask = row_by_row(face, now, schemas.column_names(extra))
-                rows = map_rows(engine, rows, where(rows), ask, extra)
+            elif (row_hook := _row_hook(plugin, hook)) is not None:
+                new_record = row_by_row(row_hook, now, schemas.column_names(extra))
+                rows = map_rows(engine, rows, where(rows), new_record, extra)
     return rows
 
 
@@ -102,7 +102,7 @@ def by_transition(schedule: Any, limits: UpdateLimits, now: datetime, extra: Seq
         schedule=schedule, scoring=NoScoring(), max_retries=limits.max_retries, max_interval=limits.max_interval
     )
 
-    def ask(row: Mapping[str, Any]) -> CrawlDatum:
+    def new_record(row: Mapping[str, Any]) -> CrawlDatum:
         fetch = None
         if row["f_url"] is not None:
             # Parsing may have changed the outcome: a redirect, or a parse error.
@@ -112,7 +112,7 @@ def by_transition(schedule: Any, limits: UpdateLimits, now: datetime, extra: Seq
         found = update(url_of(row), _old(row, names), fetch, best, row["p_signature"], now, rules, parsed)
         return found if found is not None else datum_of(row, DB_STATUSES, names)
 
-    return ask
+    return new_record
 
 
 def by_initial(hook: Any, now: datetime, names: Sequence[str]) -> RowFunction:
@@ -120,13 +120,13 @@ def by_initial(hook: Any, now: datetime, names: Sequence[str]) -> RowFunction:
 
 
 def by_update(hook: Any, now: datetime, names: Sequence[str]) -> RowFunction:
-    def ask(row: Mapping[str, Any]) -> CrawlDatum:
+    def new_record(row: Mapping[str, Any]) -> CrawlDatum:
         found: CrawlDatum = hook(
             url_of(row), _old(row, names), datum_of(row, DB_STATUSES, names), _links(row, names), now
         )
         return found
 
-    return ask
+    return new_record
 
 
 def by_orphaned(hook: Any, now: datetime, names: Sequence[str]) -> RowFunction:

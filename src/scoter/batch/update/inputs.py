@@ -20,7 +20,7 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.update import links
 from scoter.batch.update.links import columns_of_links, redirects_of, schema_of_redirects
-from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
+from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.core.datum import EPOCH
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
@@ -28,8 +28,7 @@ from scoter.engine.portable import NULL_MAP, first_rows, map_only, timestamp
 from scoter.plugins import Column
 from scoter.store.tables import PartSet
 
-_FOLLOWING = {"key": "its_key", "host": "its_host"}
-_SAID = ("url", "key", "parse_status", "signature")
+_PAGE_COLUMNS = ("url", "key", "parse_status", "signature")
 
 
 def update_sources(
@@ -45,11 +44,11 @@ def update_sources(
     links: list[TableSource] = []
     for number, segment in enumerate(segments):
         fetches, pages = segment.crawl_fetch(extra), segment.parse_data()
-        told = set(pages.finished()) if segment.is_fetched else {*pages.finished()} & {*fetches.finished()}
+        valid = set(pages.finished()) if segment.is_fetched else {*pages.finished()} & {*fetches.finished()}
         found[f"{FETCH}{number}"] = source_of(fetches)
-        said = (*_SAID, "metadata") if parse_metadata else _SAID
-        found[f"{PARSE}{number}"] = _of(pages, told, said)
-        links.append(_of(segment.crawl_parse(extra), told, columns_of_links(extra, sources=link_sources)))
+        columns = (*_PAGE_COLUMNS, "metadata") if parse_metadata else _PAGE_COLUMNS
+        found[f"{PARSE}{number}"] = _of(pages, valid, columns)
+        links.append(_of(segment.crawl_parse(extra), valid, columns_of_links(extra, sources=link_sources)))
     found[LINKS] = replace(links[0], files=tuple(file for each in links for file in each.files))
     return found
 
@@ -83,8 +82,8 @@ def apply_chains(
 
 
 def _rewritten(engine: Engine, source: TableSource, changes: Rows, file: Path) -> TableSource:
-    beside = {name: its for name, its in _FOLLOWING.items() if name in source.schema.names}
-    engine.save(rewrite_urls(engine.read(source), changes, beside=beside), source.schema, file)
+    derived = {name: its for name, its in DERIVED.items() if name in source.schema.names}
+    engine.save(rewrite_urls(engine.read(source), changes, derived=derived), source.schema, file)
     return TableSource(files=(str(file),), schema=source.schema, defaults={})
 
 
@@ -159,14 +158,14 @@ def _fetched(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
     fetched = _datum(fetches, "f_", shape.extra, segment=fetches.segment)
     names = ["url", "parse_status", "signature", *(["metadata"] if shape.parse_keys else [])]
     pages = _union([_of_segment(inputs[f"{PARSE}{number}"], names, number) for number in range(shape.segments)])
-    said = pages.select(
+    parsed = pages.select(
         p_url=pages.url,
         p_segment=pages.segment,
         p_status=pages.parse_status,
         p_signature=pages.signature,
         p_metadata=map_only(pages.metadata, shape.parse_keys) if shape.parse_keys else NULL_MAP,
     )
-    rows = fetched.left_join(said, (fetched.f_url == said.p_url) & (fetched.segment == said.p_segment))
+    rows = fetched.left_join(parsed, (fetched.f_url == parsed.p_url) & (fetched.segment == parsed.p_segment))
     newest = [ibis.desc("f_fetch_time"), ibis.desc("segment"), "f_status", ibis.desc("f_score")]
     # A page that was parsed twice must not duplicate its record.
     return first_rows(rows, ["f_url"], [*newest, ibis.desc("p_status"), "p_signature"]).drop(

@@ -55,6 +55,8 @@ CHANGES_SCHEMA = pa.schema(
     [("changed", pa.utf8()), ("becomes", pa.utf8()), ("its_key", pa.utf8()), ("its_host", pa.utf8())]
 )
 """A URL that changes and what it becomes; null if it is dropped."""
+DERIVED = {"key": "its_key", "host": "its_host"}
+"""The columns that are derived from a URL, and their names in ``CHANGES_SCHEMA``."""
 
 
 def url_changes(engine: Engine, texts: Rows, chains: UrlChains) -> Rows:
@@ -62,15 +64,15 @@ def url_changes(engine: Engine, texts: Rows, chains: UrlChains) -> Rows:
     return engine.map_batches(texts.select("url").distinct(), partial(_changes, chains), CHANGES_SCHEMA)
 
 
-def rewrite_urls(rows: Rows, changes: Rows, url: str = "url", beside: Mapping[str, str] | None = None) -> Rows:
+def rewrite_urls(rows: Rows, changes: Rows, url: str = "url", derived: Mapping[str, str] | None = None) -> Rows:
     """Return rows with their URLs changed, without the dropped ones.
 
-    ``beside`` names the columns that change with the URL: name → ``its_key`` or ``its_host``.
+    ``derived`` names the columns that change with the URL: name → ``its_key`` or ``its_host``.
     """
     columns = tuple(rows.columns)
     joined = rows.left_join(changes, rows[url] == changes.changed)
     kept = joined.filter(joined.changed.isnull() | joined.becomes.notnull())
-    new = {url: "becomes", **(beside or {})}
+    new = {url: "becomes", **(derived or {})}
     return kept.select(
         **{name: kept[new[name]].fill_null(kept[name]) if name in new else kept[name] for name in columns}
     )

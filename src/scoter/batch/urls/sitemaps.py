@@ -90,7 +90,7 @@ class SitemapCrawler:
         folder: Path,
         *,
         strict: bool,
-        tell: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,
+        on_progress: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.sites = self.sitemaps = self.indexes = self.without = 0
@@ -108,7 +108,7 @@ class SitemapCrawler:
         self._robots = robots
         self._folder = folder
         self._strict = strict
-        self._tell = tell
+        self._on_progress = on_progress
         self._clock = clock
         self._searches: dict[str, _SiteSearch] = {}
         self._fetcher: Fetcher | None = None
@@ -123,7 +123,7 @@ class SitemapCrawler:
             self._thread.shutdown()
 
     def _tick(self, snapshot: Snapshot) -> None:
-        self._tell(snapshot, self._records.kept)
+        self._on_progress(snapshot, self._records.kept)
 
     async def _requests(self, starts: Iterable[SitemapStart | SeedProblem]) -> AsyncIterator[Request]:
         for start in starts:
@@ -131,84 +131,84 @@ class SitemapCrawler:
                 self.bad_starts += 1
                 self.seed_problems += [start][: MAX_PROBLEMS - len(self.seed_problems)]
                 continue
-            way = SitemapRequest(start=start.url.text, is_robots=start.is_site)
-            if way.start in self._searches:
+            context = SitemapRequest(start=start.url.text, is_robots=start.is_site)
+            if context.start in self._searches:
                 continue
-            search = self._searches[way.start] = _SiteSearch()
+            search = self._searches[context.start] = _SiteSearch()
             search.pending = 1
-            search.seen.add(way.start)
+            search.seen.add(context.start)
             self.sites += start.is_site
             stored = await self._robots.get(origin_of(start.url)) if start.is_site else None
             if stored is not None and stored.expires > self._clock():
                 # A cached robots.txt need not be fetched again.
-                await self._site(start.url, stored.body or b"", way)
-                self._done(way)
+                await self._site(start.url, stored.body or b"", context)
+                self._done(context)
                 continue
             if not start.is_site:
-                way = replace(way, below=(_folder_of(start.url),))
-            yield Request(url=start.url, context=msgspec.msgpack.encode(way))
+                context = replace(context, below=(_folder_of(start.url),))
+            yield Request(url=start.url, context=msgspec.msgpack.encode(context))
 
     async def _take(self, request: Request, reply: Reply) -> None:
-        way = _decoder.decode(request.context)
+        context = _decoder.decode(request.context)
         try:
-            if way.is_robots:
-                await self._take_robots(request, reply, way)
+            if context.is_robots:
+                await self._take_robots(request, reply, context)
             else:
-                await self._take_sitemap(request, reply, way)
+                await self._take_sitemap(request, reply, context)
         finally:
-            self._done(way)
+            self._done(context)
 
-    async def _take_robots(self, request: Request, reply: Reply, way: SitemapRequest) -> None:
-        start = canonical(way.start)
+    async def _take_robots(self, request: Request, reply: Reply, context: SitemapRequest) -> None:
+        start = canonical(context.start)
         match reply:
-            case Moved(target=Url() as target) if way.hops < self._hops[True]:
-                self._request(target, replace(way, hops=way.hops + 1))
+            case Moved(target=Url() as target) if context.hops < self._hops[True]:
+                self._request(target, replace(context, hops=context.hops + 1))
             case Fetched(exchange) if exchange.truncation not in (Truncation.TIME, Truncation.DISCONNECT):
                 body = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3).body
                 await self._robots.put(origin_of(start), StoredRobots(body, self._clock() + MAX_AGE.total_seconds()))
-                await self._site(start, body, way)
+                await self._site(start, body, context)
             case Gone(reason=reason) if reason.value in _ABSENT:
                 await self._robots.put(origin_of(start), StoredRobots(None, self._clock() + MAX_AGE.total_seconds()))
-                await self._site(start, b"", way)
+                await self._site(start, b"", context)
             case Moved():
-                await self._site(start, b"", way)
+                await self._site(start, b"", context)
             case Failed(exchange=Exchange(status=status)) if 400 <= status < 500 and status != 429:
-                await self._site(start, b"", way)
+                await self._site(start, b"", context)
             case Gone():
-                await self._site(start, b"", way)
+                await self._site(start, b"", context)
             case _:
                 # If robots.txt is unavailable, nothing may be fetched from the site.
                 self._problem(request.url, _why(reply))
 
-    async def _site(self, robots: Url, body: bytes, way: SitemapRequest) -> None:
+    async def _site(self, robots: Url, body: bytes, context: SitemapRequest) -> None:
         """Request the sitemaps that a robots.txt names, or the default one."""
-        site = canonical(way.start)
+        site = canonical(context.start)
         below = (origin_of(site) + "/",)
         named = [join(robots, text) for text in Robots.read(body, ()).sitemaps]
         targets = [target for target in named if target is not None and target.text.startswith("http")]
         if not targets and self._guesses:
             guess = canonical(origin_of(site) + "/sitemap.xml")
-            self._request(guess, SitemapRequest(start=way.start, is_guess=True, below=below))
+            self._request(guess, SitemapRequest(start=context.start, is_guess=True, below=below))
         elif not targets:
             self.without += 1
         for target in targets:
-            self._request(target, SitemapRequest(start=way.start, below=below))
+            self._request(target, SitemapRequest(start=context.start, below=below))
 
-    async def _take_sitemap(self, request: Request, reply: Reply, way: SitemapRequest) -> None:
+    async def _take_sitemap(self, request: Request, reply: Reply, context: SitemapRequest) -> None:
         match reply:
-            case Moved(target=Url() as target) if way.hops < self._hops[False]:
-                self._request(target, replace(way, hops=way.hops + 1))
+            case Moved(target=Url() as target) if context.hops < self._hops[False]:
+                self._request(target, replace(context, hops=context.hops + 1))
             case Fetched(exchange):
-                await self._read(exchange, way)
-            case Gone(reason=reason) if way.is_guess and reason.value in _ABSENT:
+                await self._read(exchange, context)
+            case Gone(reason=reason) if context.is_guess and reason.value in _ABSENT:
                 self.without += 1
             case _:
                 self._problem(request.url, _why(reply))
 
-    async def _read(self, exchange: Exchange, way: SitemapRequest) -> None:
-        found = await asyncio.get_running_loop().run_in_executor(self._thread, self._read_now, exchange, way)
+    async def _read(self, exchange: Exchange, context: SitemapRequest) -> None:
+        found = await asyncio.get_running_loop().run_in_executor(self._thread, self._read_now, exchange, context)
         if found is None:
-            if way.is_guess:
+            if context.is_guess:
                 self.without += 1
             else:
                 self._problem(exchange.url, "not_a_sitemap")
@@ -219,14 +219,14 @@ class SitemapCrawler:
             self._problem(exchange.url, found.doubt or f"truncated ({exchange.truncation.value})", "read_in_part")
         if not found.sitemaps:
             return
-        if way.depth >= MAX_DEPTH:
+        if context.depth >= MAX_DEPTH:
             self._problem(exchange.url, f"more than {MAX_DEPTH} nested indexes", "too_deep")
             return
         for url, _ in found.sitemaps:
             if url.text.startswith("http"):
-                self._request(url, SitemapRequest(start=way.start, depth=way.depth + 1, below=way.below))
+                self._request(url, SitemapRequest(start=context.start, depth=context.depth + 1, below=context.below))
 
-    def _read_now(self, exchange: Exchange, way: SitemapRequest) -> Sitemap | None:
+    def _read_now(self, exchange: Exchange, context: SitemapRequest) -> Sitemap | None:
         decoded = decode(exchange.body, content_codings(exchange.headers), self._size)
         cut = bool(exchange.truncation or decoded.truncation)
         _, charset = parse_content_type(exchange.header("content-type"))
@@ -234,12 +234,12 @@ class SitemapCrawler:
         if found is None:
             return None
         self._records.not_urls += found.not_urls
-        self._records.add(found.entries, (*way.below, _folder_of(exchange.url)) if self._strict else None)
+        self._records.add(found.entries, (*context.below, _folder_of(exchange.url)) if self._strict else None)
         return replace(found, entries=())
 
-    def _request(self, url: Url, way: SitemapRequest) -> None:
+    def _request(self, url: Url, context: SitemapRequest) -> None:
         """Request a URL, unless it was requested before or there are too many."""
-        search = self._searches[way.start]
+        search = self._searches[context.start]
         if url.text in search.seen:
             return
         if len(search.seen) > MAX_SITEMAPS:
@@ -248,16 +248,16 @@ class SitemapCrawler:
         search.seen.add(url.text)
         search.pending += 1
         assert self._fetcher is not None  # noqa: S101 - the fetcher is the caller
-        refusal = self._fetcher.add(Request(url=url, context=msgspec.msgpack.encode(way)))
+        refusal = self._fetcher.add(Request(url=url, context=msgspec.msgpack.encode(context)))
         if refusal is not None:
             search.pending -= 1
             self._problem(url, f"the queue of its host is {refusal.value}", "not_asked")
 
-    def _done(self, way: SitemapRequest) -> None:
-        search = self._searches[way.start]
+    def _done(self, context: SitemapRequest) -> None:
+        search = self._searches[context.start]
         search.pending -= 1
         if not search.pending:
-            del self._searches[way.start]
+            del self._searches[context.start]
 
     def _problem(self, url: Url, why: str, reason: str = "") -> None:
         self.reasons[reason or why.partition(":")[0]] += 1
@@ -299,7 +299,7 @@ class SitemapStart(Struct, frozen=True):
 
 
 def start_of(text: str) -> SitemapStart:
-    """Return what a URL stands for: the root or robots.txt of a site means the site, any other URL a sitemap.
+    """Return the start that a URL names: a site for its root or robots.txt, otherwise a sitemap.
 
     >>> start_of("https://example.org"), start_of("https://example.org/map.xml").is_site
     (SitemapStart(url=Url('https://example.org/robots.txt'), is_site=True), False)
@@ -337,7 +337,7 @@ def save_sites(engine: Engine, crawldb: TableSource, file: Path) -> int:
 
 
 def read_sites(file: Path) -> Iterator[SitemapStart]:
-    """Yield the sites of such a file, in batches."""
+    """Yield the sites of a file that ``save_sites`` wrote."""
     with pq.ParquetFile(file) as found:
         batches: Iterable[Any] = found.iter_batches(10_000)
         for batch in batches:

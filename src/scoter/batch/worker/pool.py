@@ -1,4 +1,4 @@
-"""The pool of workers: started once, given one task after another, asked to stop."""
+"""The pool of worker processes, as their parent sees it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WorkerDied(ScoterError):
 
 
 class FetchPool:
-    """Workers, kept from one segment to the next, because starting one takes half a second.
+    """Workers, which are reused for the next segment, because starting one takes half a second.
 
     When the pool is closed or its owner is killed, they finish their current part and exit.
     """
@@ -54,7 +54,7 @@ class FetchPool:
         self.close()
 
     def close(self) -> None:
-        """Let the workers end, and wait for them."""
+        """Close the pipes, so that the workers end, and wait for them."""
         for pipe in self._pipes:
             pipe.close()
         for process in self._processes:
@@ -62,12 +62,12 @@ class FetchPool:
         self._pipes, self._processes = [], []
 
     def fork(self, count: int) -> None:
-        """Start processes as copies of this one, which need not load again what it has loaded; wherever that is safe.
+        """Fork workers, which share the modules that this process has loaded; do nothing if forking is not safe.
 
-        It is while nothing else goes on in this process: another thread might hold a lock that is then never released.
-        And what this one has open, such as a lock on a crawl, would stay open as long as the copies live.
+        It is safe only while this process has a single thread: another thread might hold a lock, which would never be
+        released in the copy. Call it before opening files: workers would keep them open, such as the lock of a crawl.
         """
-        import scoter.batch.worker.process  # noqa: F401 - for all of them
+        import scoter.batch.worker.process  # noqa: F401 - loaded once, for all workers
 
         if not _is_alone():
             return
@@ -86,7 +86,7 @@ class FetchPool:
         while len(self._processes) < len(tasks):
             self._start()
         for pipe, task in zip(self._pipes, tasks, strict=False):
-            with suppress(OSError):  # its end is noticed below
+            with suppress(OSError):  # a dead worker is noticed below
                 pipe.send(task)
         busy: dict[Any, int] = {pipe: number for number, pipe in enumerate(self._pipes[: len(tasks)])}
         lost: WorkerDied | None = None

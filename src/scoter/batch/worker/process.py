@@ -146,16 +146,16 @@ class SegmentWorker:
             on_snapshot=self._tick,
         )
         outcomes.add = self._fetcher.add
-        together = BatchingSink(outcomes.take)
+        sink = BatchingSink(outcomes.take)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._stop)
         try:
             files = [Path(file) for file in task.files]
-            last = await self._fetcher.run(read_requests(files, column_names(self._columns)), together.take)
-            await together.settle(_LAST)
+            last = await self._fetcher.run(read_requests(files, column_names(self._columns)), sink.take)
+            await sink.settle(_LAST)
             await self._finish_all()
         finally:
-            together.drop()
+            sink.drop()
             pages.close()
             if robots is not None:
                 robots.close()
