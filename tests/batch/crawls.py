@@ -1,4 +1,4 @@
-"""Small crawls, made row by row."""
+"""Small crawls, written row by row."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def named(text: str) -> Row:
 
 
 def datum(text: str, status: str = "fetched", **columns: Any) -> Row:
-    """Return a row of a crawldb: fetched an hour ago, due in 30 days, unless said otherwise."""
+    """Return a row of a crawldb: fetched an hour ago, due in 30 days, unless given otherwise."""
     hour, days = timedelta(hours=1), timedelta(days=30)
     whole = {"fetch_time": NOW - hour + days, "interval": int(days.total_seconds()), "retries": 0, "score": 1.0}
     return {**named(text), "status": status, **whole, **columns}
@@ -93,7 +93,7 @@ def write_segment(
 
 
 def crawldb(crawl: CrawlDir, extra: Sequence[Column] = ()) -> dict[str, Row]:
-    """Return the crawldb's rows by URL, and see that they lie in order."""
+    """Return the crawldb's rows by URL; check that they are sorted."""
     with Table.open(crawl.crawldb, schemas.CRAWLDB, extra=extra) as table:
         rows = [row for batch in table.scan() for row in batch.to_pylist(maps_as_pydicts="strict")]
     assert rows == sorted(rows, key=lambda row: (row["key"], row["url"]))

@@ -1,4 +1,4 @@
-"""What a process of one thread does with a pool of copies of itself; run as ``python -m tests.batch.forking NAME``."""
+"""Uses of a pool of forked workers in a process with one thread; run as ``python -m tests.batch.forking NAME``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scoter.batch.worker.pool import FetchPool
 
 
 def pipes() -> dict[str, Any]:
-    """Speak with each, then close the pipe of the first."""
+    """Exchange a message with each worker, then close the pipe of the first."""
     with FetchPool() as pool:
         pool.fork(3)
         first, *others = pool._processes
@@ -33,7 +33,7 @@ def pipes() -> dict[str, Any]:
 
 
 def signals() -> dict[str, Any]:
-    """Send signals to copies of a process that has its own way with them."""
+    """Send signals to workers forked from a process with its own signal handlers."""
     signal.signal(signal.SIGTERM, lambda *_: None)
     with FetchPool() as pool:
         pool.fork(2)
@@ -48,7 +48,7 @@ def signals() -> dict[str, Any]:
 
 
 def killed() -> None:
-    """Die, and leave copies behind."""
+    """Die and leave workers behind."""
     pool = FetchPool()
     pool.fork(2)
     print(*(each.pid for each in pool._processes), flush=True)
@@ -56,7 +56,7 @@ def killed() -> None:
 
 
 def _echo(pipe: Connection) -> None:
-    """Stand for a process that does tasks: say what is sent, until the pipe closes."""
+    """Replace a worker: send back each message until the pipe closes."""
     while True:
         try:
             pipe.send((os.getpid(), pipe.recv()))

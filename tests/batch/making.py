@@ -1,4 +1,4 @@
-"""Tiny crawl directories for tests, made without running a crawl."""
+"""Small crawl directories, made without running a crawl."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def known(url: str, status: str = "unfetched", **columns: Any) -> dict[str, Any]
 
 
 def fetch(url: str, status: str = "success", *, to: str | None = None, **columns: Any) -> dict[str, Any]:
-    """Return a row of ``crawl_fetch``; ``to`` is where a redirect leads."""
+    """Return a row of ``crawl_fetch``; ``to`` is the target of a redirect."""
     usual = {"status": status, "fetch_time": NOW, "retries": 0, "interval": MONTH, "score": 1.0}
     if to is not None:
         target = canonical(to)
@@ -78,7 +78,7 @@ def make_segment(
     extra: Sequence[Column] = (),
     steps: Sequence[str] = (FETCHED, PARSED),
 ) -> Segment:
-    """Make a segment of one part; ``steps`` are those that have come to their end."""
+    """Make a segment with one part; ``steps`` are complete."""
     segment = Segment(crawl.segments / name)
     segment.path.mkdir(parents=True)
     about = SegmentInfo(created=NOW, lists=1, urls=len(list(fetches)))
@@ -98,7 +98,7 @@ def put(parts: PartSet, rows: Iterable[Row], name: str = "part-00001") -> None:
 
 
 def crawldb_of(crawl: CrawlDir, extra: Sequence[Column] = ()) -> dict[str, dict[str, Any]]:
-    """Return what the crawldb says, by URL."""
+    """Return the records of the crawldb by URL."""
     with Table.open(crawl.crawldb, schemas.CRAWLDB, extra=extra) as table:
         rows = [each for batch in table.scan() for each in batch.to_pylist()]
     assert [each["url"] for each in rows] == sorted({each["url"] for each in rows}, key=lambda url: canonical(url).key)

@@ -1,4 +1,4 @@
-"""The version before: kept beside the current one, or not."""
+"""The previous version of a table: kept or removed after each job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def versions(table: Path) -> int:
 
 
 @pytest.mark.parametrize(("is_kept", "expected"), [(True, 2), (False, 1)])
-def test_each_job_leaves_the_version_before_or_not_as_it_is_told(
+def test_jobs_keep_the_previous_version_only_with_preserve_backup(
     is_kept: bool, expected: int, engine: Engine, tmp_path: Path
 ) -> None:
     config = load(None, {}, [f"db.preserve_backup={str(is_kept).lower()}"])
@@ -43,7 +43,7 @@ def test_each_job_leaves_the_version_before_or_not_as_it_is_told(
     assert (injected, updated, deduplicated, versions(crawl.linkdb)) == (expected,) * 4
 
 
-def test_a_version_that_somebody_reads_stays_until_the_next_time(engine: Engine, tmp_path: Path) -> None:
+def test_version_in_use_is_removed_by_the_next_job(engine: Engine, tmp_path: Path) -> None:
     config = load(None, {}, ["db.preserve_backup=false"])
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
 
@@ -55,7 +55,7 @@ def test_a_version_that_somebody_reads_stays_until_the_next_time(engine: Engine,
     assert versions(crawl.crawldb) == 1
 
 
-def test_a_job_that_made_no_table_has_nothing_to_remove(engine: Engine, tmp_path: Path) -> None:
+def test_job_without_a_table_removes_no_backup(engine: Engine, tmp_path: Path) -> None:
     crawl = CrawlDir.create(tmp_path / "crawl", NOW)
 
     done = inject(crawl, engine, load(None, {}, ["db.preserve_backup=false"]), ["http://a.example/x.gif"], now=NOW)

@@ -1,4 +1,4 @@
-"""What a person, a disk or an earlier accident did wrong: one message, exit code 2, and nothing is changed."""
+"""Mistakes and damaged files: one message, exit code 2, and nothing changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER = 24, 1, 2, 3
 
 
 class Said(Struct, frozen=True):
-    """What a command printed, and how it ended."""
+    """The output and exit code of a command."""
 
     code: int
     out: str
@@ -50,7 +50,7 @@ Run = Callable[..., Said]
 
 @pytest.fixture
 def run(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run a command: its name, the crawl directory, and what follows."""
+    """Run a command with the crawl directory and further arguments."""
     monkeypatch.chdir(tmp_path)
 
     def command(name: str, *arguments: str | Path) -> Said:
@@ -64,7 +64,7 @@ def run(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.fixture
 def crawl(tmp_path: Path) -> CrawlDir:
-    """A crawl with a segment to bring into the crawldb, one to parse, and one to fetch."""
+    """A crawl with a segment to apply, one to parse, and one to fetch."""
     made = crawl_at(tmp_path / "crawl")
     write_crawldb(made, [datum(f"http://example.org/{number}", "unfetched") for number in range(50)])
     fetches = [{**datum("http://example.org/1", "success"), "fetch_time": datetime(2026, 11, 15, 4, tzinfo=UTC)}]
@@ -74,7 +74,7 @@ def crawl(tmp_path: Path) -> CrawlDir:
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """Return the files of a folder, each with a digest of what is in it."""
+    """Return the files of a folder with their digests."""
     return {
         str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
@@ -83,7 +83,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 def refused(said: Said, *words: str) -> None:
-    """See that a command gave one message with these words, and nothing else."""
+    """Check that a command printed one message with these words, and nothing else."""
     assert said.code == 2, said
     assert said.out == ""
     assert said.err.count("scoter: ") == 1, said.err
@@ -93,7 +93,7 @@ def refused(said: Said, *words: str) -> None:
 
 
 @pytest.mark.parametrize("command", EVERY, ids=lambda command: command[0])
-def test_a_directory_that_is_not_there(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_missing_directory_is_an_error(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
     name, *options = command
 
     refused(run(name, tmp_path / "nowhere", *options), "no such directory", "nowhere")
@@ -104,7 +104,7 @@ def test_a_directory_that_is_not_there(run: Run, tmp_path: Path, command: tuple[
 @pytest.mark.parametrize(
     "command", [*EVERY, ("crawl", "http://a.test/", *AGENT), ("inject", "http://a.test/")], ids=lambda each: each[0]
 )
-def test_a_directory_that_is_no_crawl(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_directory_without_marker_is_an_error(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("dear reader")
     name, *options = command
@@ -123,7 +123,7 @@ def test_a_directory_that_is_no_crawl(run: Run, tmp_path: Path, command: tuple[s
         ("", "damaged"),
     ],
 )
-def test_a_crawl_of_a_newer_version_or_with_a_damaged_marker(
+def test_newer_format_or_damaged_marker_is_an_error(
     run: Run, crawl: CrawlDir, command: tuple[str, ...], marker: str, word: str
 ) -> None:
     (crawl.path / "crawl.json").write_text(marker)
@@ -158,7 +158,7 @@ DAMAGES = [_cut, _emptied, _scribbled]
 
 @pytest.mark.parametrize("damage", [*DAMAGES, _removed])
 @pytest.mark.parametrize("command", ["generate", "updatedb", "dedup"])
-def test_a_damaged_crawldb(run: Run, crawl: CrawlDir, damage: Callable[[Path], None], command: str) -> None:
+def test_damaged_crawldb_is_an_error(run: Run, crawl: CrawlDir, damage: Callable[[Path], None], command: str) -> None:
     (part,) = crawl.crawldb.rglob("*.parquet")
     damage(part)
     before = tree(crawl.path)
@@ -170,7 +170,9 @@ def test_a_damaged_crawldb(run: Run, crawl: CrawlDir, damage: Callable[[Path], N
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("table", ["crawl_fetch", "parse_data", "crawl_parse"])
-def test_a_damaged_part_of_a_segment(run: Run, crawl: CrawlDir, damage: Callable[[Path], None], table: str) -> None:
+def test_damaged_part_of_a_segment_is_an_error(
+    run: Run, crawl: CrawlDir, damage: Callable[[Path], None], table: str
+) -> None:
     (part,) = (crawl.segments / DONE / table).glob("*.parquet")
     damage(part)
     before = tree(crawl.path)
@@ -181,7 +183,7 @@ def test_a_damaged_part_of_a_segment(run: Run, crawl: CrawlDir, damage: Callable
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_fetch_list(run: Run, crawl: CrawlDir, damage: Callable[[Path], None]) -> None:
+def test_damaged_fetch_list_is_an_error(run: Run, crawl: CrawlDir, damage: Callable[[Path], None]) -> None:
     segment = write_segment(crawl, OPEN, generates=[datum("http://example.org/2", "unfetched")], done=())
     for table in ("crawl_fetch", "parse_data", "parse_text", "crawl_parse"):
         shutil.rmtree(segment.path / table)
@@ -195,7 +197,7 @@ def test_a_damaged_fetch_list(run: Run, crawl: CrawlDir, damage: Callable[[Path]
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES, _removed])
-def test_a_damaged_archive(run: Run, crawl: CrawlDir, damage: Callable[[Path], None]) -> None:
+def test_damaged_archive_is_an_error(run: Run, crawl: CrawlDir, damage: Callable[[Path], None]) -> None:
     archived = {"warc_file": "a.warc.gz", "warc_offset": 0, "warc_length": 100}
     rows = [{**datum("http://example.org/3", "success"), **archived}]
     segment = write_segment(crawl, UNPARSED, fetches=rows, done=(FETCHED,))
@@ -212,7 +214,7 @@ def test_a_damaged_archive(run: Run, crawl: CrawlDir, damage: Callable[[Path], N
     assert not (segment.path / PARSED).exists()
 
 
-def test_seeds_that_are_no_urls_are_counted_and_listed_and_stop_nobody(run: Run, tmp_path: Path) -> None:
+def test_seeds_that_are_not_urls_are_listed_and_skipped(run: Run, tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("http://example.org/\nnot a url\nhttp://\n")
 
     said = run("inject", tmp_path / "crawl", tmp_path / "seeds.txt")
@@ -223,7 +225,7 @@ def test_seeds_that_are_no_urls_are_counted_and_listed_and_stop_nobody(run: Run,
 
 
 @pytest.mark.parametrize("command", [("inject",), ("crawl", *AGENT)], ids=lambda command: command[0])
-def test_a_seed_file_that_is_not_there(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_missing_seed_file_is_an_error(run: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
     name, *options = command
 
     refused(run(name, tmp_path / "crawl", tmp_path / "seeds.txt", *options), "seeds.txt")
@@ -231,7 +233,7 @@ def test_a_seed_file_that_is_not_there(run: Run, tmp_path: Path, command: tuple[
     assert tree(tmp_path) == {}
 
 
-def test_an_expression_with_a_typo(run: Run, crawl: CrawlDir) -> None:
+def test_expression_with_a_typo_is_an_error(run: Run, crawl: CrawlDir) -> None:
     before = tree(crawl.path)
 
     refused(run("generate", crawl.path, "--expr", "scor > 1"), "scor", "score")
@@ -239,7 +241,7 @@ def test_an_expression_with_a_typo(run: Run, crawl: CrawlDir) -> None:
     assert tree(crawl.path) == before
 
 
-def test_without_a_name_nothing_is_fetched_and_no_directory_made(run: Run, tmp_path: Path, crawl: CrawlDir) -> None:
+def test_missing_agent_name_is_an_error_before_anything_is_created(run: Run, tmp_path: Path, crawl: CrawlDir) -> None:
     refused(run("crawl", tmp_path / "new", "http://example.org/"), "agent.name")
     refused(run("crawl", crawl.path), "agent.name")
     refused(run("fetch", crawl.path), "agent.name")
@@ -250,9 +252,7 @@ def test_without_a_name_nothing_is_fetched_and_no_directory_made(run: Run, tmp_p
 @pytest.mark.parametrize(
     "command", [("generate",), ("updatedb",), ("dedup",), ("crawl", *AGENT)], ids=lambda each: each[0]
 )
-def test_a_second_command_on_a_crawl_is_told_who_is_at_work(
-    run: Run, crawl: CrawlDir, command: tuple[str, ...]
-) -> None:
+def test_locked_crawl_names_the_running_command(run: Run, crawl: CrawlDir, command: tuple[str, ...]) -> None:
     before = tree(crawl.path)
     name, *options = command
 
@@ -263,14 +263,14 @@ def test_a_second_command_on_a_crawl_is_told_who_is_at_work(
 
 
 def _obedient() -> None:
-    """Let root, too, obey the modes of files: without these capabilities it is a user like any other."""
+    """Drop the capabilities that let root ignore file modes."""
     libc = ctypes.CDLL(None)
     for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER):
         libc.prctl(PR_CAPBSET_DROP, capability)
 
 
 @pytest.mark.parametrize("command", [("generate", "--force"), ("updatedb",), ("dedup",), ("crawl", *AGENT)])
-def test_a_directory_that_may_only_be_read(crawl: CrawlDir, command: tuple[str, ...]) -> None:
+def test_read_only_directory_is_an_error(crawl: CrawlDir, command: tuple[str, ...]) -> None:
     name, *options = command
     before = tree(crawl.path)
     for path in [crawl.path, *crawl.path.rglob("*")]:

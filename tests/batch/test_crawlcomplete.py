@@ -1,4 +1,4 @@
-"""How far a crawl has come, by host and by domain."""
+"""The share of fetched URLs by host and by domain."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scoter.config import load
 from scoter.engine import Engine
 
 
-def test_urls_are_fetched_unfetched_or_settled_otherwise(tmp_path: Path, engine: Engine) -> None:
+def test_urls_are_counted_as_fetched_unfetched_or_other(tmp_path: Path, engine: Engine) -> None:
     crawl = crawl_at(tmp_path / "crawl")
     pages = [("x.a.org", "fetched"), ("x.a.org", "gone"), ("y.a.org", "unfetched"), ("y.a.org", "notmodified")]
     rows = [datum(f"http://{host}/{number}", status) for number, (host, status) in enumerate(pages)]

@@ -1,4 +1,4 @@
-"""Duplicates: which pages are compared, which of them is the best, and what near means."""
+"""Duplicates: which pages are compared, which one is kept, and near-duplicates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def duplicates(crawl: CrawlDir) -> set[str]:
     return {url for url, row in crawldb(crawl).items() if row["status"] == "duplicate"}
 
 
-def test_of_one_signature_only_the_best_stays(crawl: CrawlDir, engine: Engine) -> None:
+def test_best_page_of_a_signature_is_kept(crawl: CrawlDir, engine: Engine) -> None:
     best = datum("http://a.org/", score=3.0, signature=SAME, metadata=[("k", "v")])
     worse = [datum("http://b.org/", score=2.0, signature=SAME), datum("http://c.org/", "notmodified", signature=SAME)]
     alone = datum("http://d.org/", signature=OTHER)
@@ -51,7 +51,7 @@ def test_of_one_signature_only_the_best_stays(crawl: CrawlDir, engine: Engine) -
     assert crawldb(crawl) == expected
 
 
-def test_only_pages_that_are_there_and_have_a_signature_are_compared(crawl: CrawlDir, engine: Engine) -> None:
+def test_only_fetched_pages_with_a_signature_are_compared(crawl: CrawlDir, engine: Engine) -> None:
     others = ["unfetched", "gone", "redir_temp", "redir_perm", "duplicate", "orphan", "parse_failed"]
     rows = [datum(f"http://{status.replace('_', '')}.org/", status, signature=SAME) for status in others]
     write_crawldb(
@@ -78,7 +78,7 @@ ORDERS = [
 
 
 @pytest.mark.parametrize(("order", "changes", "winner"), ORDERS)
-def test_the_order_of_comparing_decides_which_page_stays(
+def test_compare_order_decides_which_page_is_kept(
     crawl: CrawlDir, engine: Engine, order: str, changes: dict[str, dict[str, Any]], winner: str
 ) -> None:
     write_crawldb(crawl, [datum(url, signature=SAME, **changes.get(url, {})) for url in (HTTP, HTTPS, LONG)])
@@ -88,7 +88,7 @@ def test_the_order_of_comparing_decides_which_page_stays(
     assert duplicates(crawl) == {HTTP, HTTPS, LONG} - {winner}
 
 
-def test_the_length_of_a_url_is_that_of_its_decoded_form(crawl: CrawlDir, engine: Engine) -> None:
+def test_url_length_is_measured_decoded(crawl: CrawlDir, engine: Engine) -> None:
     escaped, plain = "http://a.org/%E4%BD%A0%E5%A5%BD%20", "http://a.org/abcd"
     write_crawldb(crawl, [datum(escaped, signature=SAME), datum(plain, signature=SAME)])
 
@@ -105,7 +105,7 @@ def test_the_length_of_a_url_is_that_of_its_decoded_form(crawl: CrawlDir, engine
         ("host", {"http://www.bbc.co.uk/2"}),
     ],
 )
-def test_pages_are_compared_within_their_group(
+def test_pages_are_compared_only_within_their_group(
     crawl: CrawlDir, engine: Engine, group: DedupGroup, expected: set[str]
 ) -> None:
     urls = ["http://www.bbc.co.uk/1", "http://www.bbc.co.uk/2", "http://news.bbc.co.uk/", "http://other.co.uk/"]
@@ -117,14 +117,14 @@ def test_pages_are_compared_within_their_group(
 
 
 @pytest.mark.parametrize("order", ["", "scroe", "score,score"])
-def test_an_order_with_a_mistake_in_it_is_refused(crawl: CrawlDir, engine: Engine, order: str) -> None:
+def test_invalid_compare_order_is_rejected(crawl: CrawlDir, engine: Engine, order: str) -> None:
     write_crawldb(crawl, [datum(HTTP, signature=SAME)])
 
     with pytest.raises(UsageError, match="compare order"):
         dedup(crawl, engine, CONFIG, now=NOW, compare_order=order)
 
 
-def test_near_pages_go_when_one_near_them_stays(crawl: CrawlDir, engine: Engine) -> None:
+def test_near_duplicates_of_a_kept_page_are_marked(crawl: CrawlDir, engine: Engine) -> None:
     base = -0x0123456789ABCDEF
     texts = {
         "http://best.org/": base,
@@ -148,7 +148,7 @@ def test_near_pages_go_when_one_near_them_stays(crawl: CrawlDir, engine: Engine)
     assert duplicates(crawl) == {"http://same.org/", "http://near.org/", "http://chained.org/"}
 
 
-def test_near_pages_of_other_hosts_are_left_alone_in_a_group_by_host(crawl: CrawlDir, engine: Engine) -> None:
+def test_near_duplicates_on_other_hosts_are_kept_when_grouping_by_host(crawl: CrawlDir, engine: Engine) -> None:
     urls = ["http://a.org/1", "http://a.org/2", "http://b.org/"]
     write_crawldb(crawl, [datum(url, score=9.0 - n) for n, url in enumerate(urls)])
     write_segment(crawl, "1", pages=[page(url, simhash=n) for n, url in enumerate(urls)])
@@ -158,7 +158,7 @@ def test_near_pages_of_other_hosts_are_left_alone_in_a_group_by_host(crawl: Craw
     assert duplicates(crawl) == {"http://a.org/2"}
 
 
-def test_without_simhashes_the_setting_is_named(crawl: CrawlDir, engine: Engine) -> None:
+def test_missing_simhashes_name_the_setting(crawl: CrawlDir, engine: Engine) -> None:
     write_crawldb(crawl, [datum(HTTP)])
     write_segment(crawl, "1", pages=[page(HTTP)])
 
@@ -166,7 +166,7 @@ def test_without_simhashes_the_setting_is_named(crawl: CrawlDir, engine: Engine)
         dedup(crawl, engine, CONFIG, now=NOW, near=True)
 
 
-def test_a_large_crowd_is_told_apart_as_by_comparing_all_with_all(crawl: CrawlDir, engine: Engine) -> None:
+def test_near_duplicates_equal_those_of_comparing_all_pairs(crawl: CrawlDir, engine: Engine) -> None:
     chance = random.Random(7)
     centres = [chance.getrandbits(64) for _ in range(12)]
     simhashes = [chance.choice(centres) for _ in range(300)]
@@ -187,7 +187,7 @@ def test_a_large_crowd_is_told_apart_as_by_comparing_all_with_all(crawl: CrawlDi
     assert duplicates(crawl) == set(urls) - {urls[number] for number in kept}
 
 
-def test_the_command_counts_what_it_marks(crawl: CrawlDir, run: Run) -> None:
+def test_command_prints_the_number_of_duplicates(crawl: CrawlDir, run: Run) -> None:
     write_crawldb(crawl, [datum(HTTP, signature=SAME), datum(HTTPS, signature=SAME)])
 
     wrong = run("dedup", crawl.path, "--compare-order", "scroe")
@@ -203,7 +203,7 @@ def test_the_command_counts_what_it_marks(crawl: CrawlDir, run: Run) -> None:
     distance=st.integers(0, 6),
     bits=st.lists(st.integers(0, 63), max_size=6, unique=True),
 )
-def test_what_is_near_enough_meets_in_some_band(simhash: int, distance: int, bits: list[int]) -> None:
+def test_simhashes_within_the_distance_share_a_band(simhash: int, distance: int, bits: list[int]) -> None:
     other = simhash
     for bit in bits[:distance]:
         other ^= -(2**63) if bit == 63 else 1 << bit
@@ -222,7 +222,7 @@ def _batch(simhashes: list[int]) -> Any:
     return pa.RecordBatch.from_pylist(rows, schema=schema)
 
 
-def test_without_a_crawldb_it_is_told_how_to_begin_one(crawl: CrawlDir, engine: Engine) -> None:
+def test_missing_crawldb_suggests_inject(crawl: CrawlDir, engine: Engine) -> None:
     crawl.crawldb.mkdir()  # which is what a killed inject may leave
 
     with pytest.raises(UsageError, match="there is no crawldb yet"):

@@ -1,4 +1,4 @@
-"""The making of a crawl directory, where something lies already."""
+"""Creating a crawl directory where files already exist."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.errors import UsageError
 
 
-def test_what_a_kill_left_of_the_making_of_a_crawl_is_made_a_crawl_by_the_next_command(tmp_path: Path) -> None:
+def test_interrupted_create_is_completed_by_the_next_command(tmp_path: Path) -> None:
     tmp_path.joinpath("segments").mkdir()
     tmp_path.joinpath("crawl.json.new").write_bytes(b'{"form')
 
@@ -22,15 +22,15 @@ def test_what_a_kill_left_of_the_making_of_a_crawl_is_made_a_crawl_by_the_next_c
 
 
 @pytest.mark.parametrize("file", ["notes.txt", "segments/notes.txt", "segments/20261115050000/segment.json"])
-def test_a_folder_with_anything_else_in_it_is_not_made_a_crawl(tmp_path: Path, file: str) -> None:
+def test_folder_with_other_files_is_rejected(tmp_path: Path, file: str) -> None:
     tmp_path.joinpath(file).parent.mkdir(parents=True, exist_ok=True)
     tmp_path.joinpath(file).write_text("mine")
 
-    with pytest.raises(UsageError, match="it is not empty"):
+    with pytest.raises(UsageError, match="not a crawl directory, and not empty"):
         CrawlDir.create(tmp_path, NOW)
 
 
-def test_a_name_that_is_not_utf_8_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+def test_path_that_is_not_utf_8_is_rejected_before_anything_is_created(tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"\xff")
 
     with pytest.raises(UsageError, match="must be UTF-8"):

@@ -1,4 +1,4 @@
-"""docs/crawl-directory.md tells every column of every table, with its type and a sentence."""
+"""docs/crawl-directory.md lists every column of every table, with its type and a sentence."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ def sections() -> dict[str, str]:
     return dict(zip(found[::2], found[1::2], strict=True))
 
 
-def test_every_table_has_its_section() -> None:
+def test_every_table_has_a_section() -> None:
     assert sections().keys() == TABLES.keys()
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_section_tells_exactly_the_columns_of_its_table(name: str) -> None:
+def test_section_lists_exactly_the_columns_of_its_table(name: str) -> None:
     told: list[Any] = ROW.findall(sections()[name])
 
     assert [(column, kind) for column, kind, _ in told] == [(field.name, str(field.type)) for field in TABLES[name]]
     assert all(sentence.endswith(".") for _, _, sentence in told)
 
 
-def test_every_status_is_named() -> None:
+def test_every_status_is_documented() -> None:
     from scoter.batch.crawldir.schemas import DB_STATUSES
 
     for status in DB_STATUSES:

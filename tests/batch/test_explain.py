@@ -1,4 +1,4 @@
-"""What is told of one URL: the verdict for every way a URL can fare, and the facts behind it."""
+"""explain: the summary for every state of a URL, and the facts behind it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def fetched(url: str, status: str = "success", **columns: Any) -> dict[str, Any]
     return {**datum(url, status, fetch_time=NOW - 2 * HOUR), "http_status": 200, **columns}
 
 
-def test_a_fetched_page_is_told_with_its_next_time(crawl: CrawlDir) -> None:
+def test_fetched_page_shows_when_it_is_due_again(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A, fetch_time=NOW + 30 * DAY)], applied=["1"])
     write_segment(
         crawl, "1", fetches=[fetched(A, ip="192.0.2.7", warc_file="x.warc.gz", warc_offset=7)], pages=[page(A)]
@@ -48,7 +48,7 @@ def test_a_fetched_page_is_told_with_its_next_time(crawl: CrawlDir) -> None:
     assert not found.is_due
 
 
-def test_a_url_that_waits_is_told_how_many_come_before_it(crawl: CrawlDir) -> None:
+def test_waiting_url_shows_how_many_have_a_higher_score(crawl: CrawlDir) -> None:
     due = {"fetch_time": NOW - DAY}
     others = [datum(f"http://a.org/{n}", "unfetched", score=2.0, **due) for n in range(3)]
     later = datum("http://a.org/later", "unfetched", score=9.0, fetch_time=NOW + DAY)
@@ -60,7 +60,7 @@ def test_a_url_that_waits_is_told_how_many_come_before_it(crawl: CrawlDir) -> No
     assert sentence == "waiting; due since 2026-11-14 05:00 UTC, 3 due URLs have a higher score"
 
 
-def test_a_url_that_is_not_due_is_told_when_it_will_be(crawl: CrawlDir) -> None:
+def test_url_that_is_not_due_shows_when_it_will_be(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A, "unfetched", retries=1, fetch_time=NOW + DAY)], applied=["1"])
     refused = fetched(A, "retry", reason="server_error", detail="HTTP 500", http_status=500)
     write_segment(crawl, "1", fetches=[refused])
@@ -70,7 +70,7 @@ def test_a_url_that_is_not_due_is_told_when_it_will_be(crawl: CrawlDir) -> None:
     assert sentence == "tried once (server_error, HTTP 500) 2 h ago; not due before 2026-11-16 05:00 UTC"
 
 
-def test_the_robots_rule_that_applied_is_told_as_it_was_recorded(crawl: CrawlDir) -> None:
+def test_recorded_robots_rule_is_shown(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A, "gone", fetch_time=NOW + DAY)], applied=["1"])
     denied = fetched(A, "gone", reason="robots_denied", detail="line 2: Disallow: /", http_status=None)
     write_segment(crawl, "1", fetches=[denied])
@@ -80,7 +80,7 @@ def test_the_robots_rule_that_applied_is_told_as_it_was_recorded(crawl: CrawlDir
     assert sentence == "gone (robots_denied, line 2: Disallow: /) 2 h ago; due again 2026-11-16 05:00 UTC"
 
 
-def test_a_url_that_a_filter_drops_names_the_filter(crawl: CrawlDir) -> None:
+def test_dropped_url_names_the_filter(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A)])
 
     found, sentence = told(crawl, "http://a.org/photo.jpg")
@@ -90,7 +90,7 @@ def test_a_url_that_a_filter_drops_names_the_filter(crawl: CrawlDir) -> None:
     assert found.is_host_known
 
 
-def test_a_known_url_that_a_filter_drops_now_is_not_said_to_wait(crawl: CrawlDir) -> None:
+def test_known_url_that_a_filter_now_drops_is_not_waiting(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum("http://a.org/photo.jpg", "unfetched", fetch_time=NOW - DAY)])
 
     _, sentence = told(crawl, "http://a.org/photo.jpg")
@@ -98,7 +98,7 @@ def test_a_known_url_that_a_filter_drops_now_is_not_said_to_wait(crawl: CrawlDir
     assert "dropped by urlfilter suffix" in sentence
 
 
-def test_the_scope_of_the_crawl_is_a_filter_too(crawl: CrawlDir) -> None:
+def test_scope_of_the_crawl_is_applied_as_a_filter(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A)])
     (crawl.path / "scope.txt").write_text("domain a.org\n")
 
@@ -106,7 +106,7 @@ def test_the_scope_of_the_crawl_is_a_filter_too(crawl: CrawlDir) -> None:
     assert "dropped" not in told(crawl, "http://www.a.org/x")[1]
 
 
-def test_a_url_that_nobody_links_to_is_unknown_and_the_rules_are_told(crawl: CrawlDir) -> None:
+def test_url_without_links_is_unknown_and_the_rules_are_listed(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A)])
 
     _, sentence = told(crawl, B, "db.ignore_external_links=true")
@@ -117,7 +117,7 @@ def test_a_url_that_nobody_links_to_is_unknown_and_the_rules_are_told(crawl: Cra
     )
 
 
-def test_a_link_that_updatedb_has_not_seen_is_told_with_what_it_carries(crawl: CrawlDir) -> None:
+def test_link_in_an_unapplied_segment_is_shown_with_its_score(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A)])
     links = [link(A, B, "b", score=0.25), link(C, B, score=0.5), *(link(f"http://d.org/{n}", B) for n in range(9))]
     write_segment(crawl, "1", fetches=[fetched(A)], pages=[page(A)], links=links)
@@ -129,14 +129,14 @@ def test_a_link_that_updatedb_has_not_seen_is_told_with_what_it_carries(crawl: C
     assert [row["score"] for row in found.links.first] == [0.5, 0.25, 0.0, 0.0, 0.0]
 
 
-def test_a_fetch_that_updatedb_has_not_seen_is_told(crawl: CrawlDir) -> None:
+def test_fetch_in_an_unapplied_segment_is_shown(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A, "unfetched", fetch_time=NOW - DAY)])
     write_segment(crawl, "1", fetches=[fetched(A)])
 
     assert "not in the crawldb yet, run `scoter updatedb`" in told(crawl, A)[1]
 
 
-def test_a_url_in_an_unfinished_fetch_list_waits_there_until_it_is_fetched(crawl: CrawlDir) -> None:
+def test_url_in_an_unfinished_fetch_list_is_waiting_until_fetched(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A, "unfetched", fetch_time=NOW - DAY), datum(B, "unfetched", fetch_time=NOW - DAY)])
     write_segment(crawl, "1", generates=[datum(A, "unfetched"), datum(B, "unfetched")], fetches=[fetched(B)], done=())
 
@@ -144,7 +144,7 @@ def test_a_url_in_an_unfinished_fetch_list_waits_there_until_it_is_fetched(crawl
     assert told(crawl, B)[0].listed == ()
 
 
-def test_a_segment_that_ended_without_asking_is_told(crawl: CrawlDir) -> None:
+def test_segment_that_ended_without_requesting_the_url_is_shown(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A, "unfetched", fetch_time=NOW - DAY)])
     write_segment(crawl, "1", generates=[datum(A, "unfetched")])
 
@@ -154,7 +154,7 @@ def test_a_segment_that_ended_without_asking_is_told(crawl: CrawlDir) -> None:
     assert sentence.startswith("waiting; due since")
 
 
-def test_redirects_are_followed_hop_by_hop_and_loops_end(crawl: CrawlDir) -> None:
+def test_redirect_chain_is_shown_hop_by_hop_and_loops_end(crawl: CrawlDir) -> None:
     def moved(url: str, to: str) -> dict[str, Any]:
         target = named(to)
         place = {"redirect_to": target["url"], "redirect_key": target["key"], "redirect_host": target["host"]}
@@ -171,7 +171,7 @@ def test_redirects_are_followed_hop_by_hop_and_loops_end(crawl: CrawlDir) -> Non
     assert [row["url"] for row in found.redirected_from.first] == [C]
 
 
-def test_a_redirect_target_that_updatedb_has_not_seen_is_told(crawl: CrawlDir) -> None:
+def test_redirect_target_in_an_unapplied_segment_is_shown(crawl: CrawlDir) -> None:
     target = named(B)
     place = {"redirect_to": target["url"], "redirect_key": target["key"], "redirect_host": target["host"]}
     write_crawldb(crawl, [datum(A)])
@@ -180,7 +180,7 @@ def test_a_redirect_target_that_updatedb_has_not_seen_is_told(crawl: CrawlDir) -
     assert told(crawl, B)[1].startswith(f"the target of a redirect from {A}, but")
 
 
-def test_pages_of_the_same_content_and_the_inlinks_are_told(crawl: CrawlDir) -> None:
+def test_duplicates_and_inlinks_are_shown(crawl: CrawlDir) -> None:
     same: dict[str, Any] = {"signature": b"same"}
     write_crawldb(crawl, [datum(A, "duplicate", **same), datum(B, **same), datum(C, signature=b"else")])
     write_linkdb(crawl, {A: [(f"http://d.org/{n}", "word") for n in range(7)]})
@@ -192,7 +192,7 @@ def test_pages_of_the_same_content_and_the_inlinks_are_told(crawl: CrawlDir) -> 
     assert (found.inlinks.count, len(found.inlinks.first)) == (7, 5)
 
 
-def test_a_url_is_looked_for_in_the_spelling_that_the_normalisers_give_it(crawl: CrawlDir) -> None:
+def test_url_is_looked_up_in_its_normalised_form(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum("http://a.org/x?a=1&b=2")])
 
     found, _ = told(crawl, "http://a.org/x?b=2&a=1", "urlnormalizer.order=querystring")
@@ -202,16 +202,16 @@ def test_a_url_is_looked_for_in_the_spelling_that_the_normalisers_give_it(crawl:
     assert next(step.changed for step in found.normalizers)
 
 
-def test_a_crawl_without_any_table_can_be_asked(crawl: CrawlDir) -> None:
+def test_crawl_without_tables_can_be_explained(crawl: CrawlDir) -> None:
     assert told(crawl, A)[1].startswith("unknown")
 
 
-def test_what_is_no_url_is_the_askers_mistake(crawl: CrawlDir) -> None:
+def test_text_that_is_not_a_url_is_a_usage_error(crawl: CrawlDir) -> None:
     with pytest.raises(UrlError):
         told(crawl, "not a url")
 
 
-def test_tables_whose_first_version_is_not_finished_are_as_good_as_none(crawl: CrawlDir) -> None:
+def test_tables_without_a_finished_version_are_ignored(crawl: CrawlDir) -> None:
     write_segment(crawl, "1", fetches=[fetched(A)], pages=[page(A)])
     with Table.write(crawl.crawldb, schemas.CRAWLDB), Table.write(crawl.linkdb, schemas.LINKDB):
         found, _ = told(crawl, A)
@@ -222,7 +222,7 @@ def test_tables_whose_first_version_is_not_finished_are_as_good_as_none(crawl: C
     assert again == found
 
 
-def test_a_duplicate_is_told_to_be_one_of_the_page_that_stays_not_of_another_duplicate(crawl: CrawlDir) -> None:
+def test_duplicate_names_the_kept_page_not_another_duplicate(crawl: CrawlDir) -> None:
     alike = [f"http://a.org/{number}" for number in range(7)]
     statuses = ["duplicate"] * 6 + ["fetched"]
     rows = [datum(url, status, signature=b"s") for url, status in zip(alike, statuses, strict=True)]

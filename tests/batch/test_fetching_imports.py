@@ -1,4 +1,4 @@
-"""A fetching process is quick to start."""
+"""A worker starts quickly."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ HEAVY = ("ibis", "duckdb", "pandas", "pyarrow.dataset")
 
 
 def imported(module: str) -> list[str]:
-    """Return which of the heavy packages a process has after an import."""
+    """Return which of the heavy packages an import loads."""
     code = f"import sys, {module}\nprint(*[name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     return done.stdout.split()
 
 
-def test_a_fetching_process_imports_no_engine() -> None:
+def test_worker_imports_no_engine() -> None:
     assert imported("scoter.batch.worker.process") == []
     assert "ibis" in imported("scoter.batch.crawl")  # so that the first line can fail

@@ -1,4 +1,4 @@
-"""What a request carries along of its URL's record."""
+"""The context that a request carries."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from scoter.store.tables.schema import arrow_type
         ("list<struct<at: date32, names: list<utf8>>>", [{"at": date(2026, 1, 1), "names": ["a"]}]),
     ],
 )
-def test_values_of_plug_ins_columns_come_back_as_they_were(kind: str, value: Any) -> None:
+def test_plugin_values_survive_encoding(kind: str, value: Any) -> None:
     carried = decode_context(encode_context(RequestContext(extra={"own": value}))).extra
 
     assert carried == {"own": value}

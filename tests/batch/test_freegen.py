@@ -16,7 +16,7 @@ from scoter.errors import UsageError
 A, PHOTO = "http://a.org/", "http://b.org/x.jpg"
 
 
-def test_a_segment_holds_each_url_of_the_files_once_as_new(tmp_path: Path, engine: Engine) -> None:
+def test_segment_holds_each_url_once_as_a_new_record(tmp_path: Path, engine: Engine) -> None:
     # given a URL that the crawldb knows as fetched, and not due
     crawl = make_crawl(tmp_path / "crawl", [known(A, "fetched", score=9.0)])
     file = tmp_path / "urls"
@@ -35,7 +35,7 @@ def test_a_segment_holds_each_url_of_the_files_once_as_new(tmp_path: Path, engin
     assert crawldb_of(crawl)[A]["score"] == 9.0
 
 
-def test_filters_are_asked_when_that_is_wanted(tmp_path: Path, engine: Engine) -> None:
+def test_filters_apply_only_if_requested(tmp_path: Path, engine: Engine) -> None:
     crawl = CrawlDir.create(tmp_path / "crawl", NOW)
     (tmp_path / "urls").write_text(PHOTO)
     config = load(None, {}, ["urlfilter.order=suffix"])
@@ -44,6 +44,6 @@ def test_filters_are_asked_when_that_is_wanted(tmp_path: Path, engine: Engine) -
     assert crawl.all_segments() == []
 
 
-def test_a_url_is_no_file(tmp_path: Path, engine: Engine) -> None:
+def test_url_instead_of_a_file_is_rejected(tmp_path: Path, engine: Engine) -> None:
     with pytest.raises(UsageError, match="no such file"):
         freegen(CrawlDir.create(tmp_path / "crawl", NOW), engine, load(None, {}, []), [A], now=NOW)

@@ -1,4 +1,4 @@
-"""generate: which URLs go into which segment, and what is said when none does."""
+"""generate: which URLs go into which segment, and the reasons if none does."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pages(host: str, count: int, **columns: Any) -> list[dict[str, Any]]:
     return [known(f"http://{host}/{number}", score=float(count - number), **columns) for number in range(count)]
 
 
-def test_what_is_due_goes_into_a_segment_with_all_that_is_known_of_it(tmp_path: Path, engine: Engine) -> None:
+def test_due_urls_go_into_a_segment_with_their_records(tmp_path: Path, engine: Engine) -> None:
     # given
     due = known("http://a.org/", "fetched", score=2.5, signature=b"\x01", retries=2, metadata={"k": "v"})
     due["modified_time"] = NOW - 3 * DAY
@@ -57,20 +57,20 @@ def test_what_is_due_goes_into_a_segment_with_all_that_is_known_of_it(tmp_path: 
     assert (about.created, about.lists, about.urls, about.made_by, about.partition) == (NOW, 1, 1, "generate", "host")
 
 
-def test_the_best_come_first_and_equal_ones_by_their_key(tmp_path: Path, engine: Engine) -> None:
+def test_urls_are_ordered_by_score_then_by_key(tmp_path: Path, engine: Engine) -> None:
     rows = [*pages("b.org", 3), *pages("a.org", 2)]  # scores 3, 2, 1 and 2, 1
     crawl = make_crawl(tmp_path / "crawl", rows)
     assert generated(crawl, run(crawl, engine, top_n=2)) == [{"http://b.org/0", "http://a.org/0"}]
 
 
-def test_top_n_is_for_each_segment_and_names_ascend(tmp_path: Path, engine: Engine) -> None:
+def test_top_n_applies_to_each_segment_and_names_ascend(tmp_path: Path, engine: Engine) -> None:
     crawl = make_crawl(tmp_path / "crawl", pages("a.org", 5))
     done = run(crawl, engine, top_n=2, max_segments=4)
     assert list(done.segments) == ["20261115120000", "20261115120001", "20261115120002"]
     assert [sorted(url[-1] for url in each) for each in generated(crawl, done)] == [["0", "1"], ["2", "3"], ["4"]]
 
 
-def test_a_host_over_its_limit_goes_on_in_the_next_segment_or_is_left_out(tmp_path: Path, engine: Engine) -> None:
+def test_host_over_its_limit_continues_in_the_next_segment_or_is_dropped(tmp_path: Path, engine: Engine) -> None:
     crawl = make_crawl(tmp_path / "crawl", [*pages("a.org", 5), *pages("b.org", 1)])
     done = run(crawl, engine, "generate.max_count=2", max_segments=2)
     assert generated(crawl, done) == [
@@ -80,17 +80,17 @@ def test_a_host_over_its_limit_goes_on_in_the_next_segment_or_is_left_out(tmp_pa
     assert done.skipped == {"over the limit of their host": 1}
 
 
-def test_limits_may_be_for_a_domain(tmp_path: Path, engine: Engine) -> None:
+def test_limit_may_count_by_domain(tmp_path: Path, engine: Engine) -> None:
     crawl = make_crawl(tmp_path / "crawl", [*pages("a.x.org", 3), *pages("b.x.org", 2)])
     done = run(crawl, engine, "generate.max_count=2", "generate.count_mode=domain")
     assert generated(crawl, done) == [{"http://a.x.org/0", "http://a.x.org/1"}]
 
 
-def test_filters_are_asked_down_the_list_until_there_are_enough(
+def test_filters_run_in_order_until_enough_urls_are_picked(
     tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given many candidates that the filter drops, before the few that it keeps
-    monkeypatch.setattr("scoter.batch.generate.MORE", 1)
+    monkeypatch.setattr("scoter.batch.generate.EXTRA", 1)
     bad = [known(f"http://a.org/{number}.jpg", score=10.0) for number in range(40)]
     crawl = make_crawl(tmp_path / "crawl", [*bad, *pages("b.org", 5)])
     settings = "urlfilter.order=suffix"
@@ -100,7 +100,7 @@ def test_filters_are_asked_down_the_list_until_there_are_enough(
     assert run(crawl, engine, settings, top_n=3, filter=False).skipped == {}
 
 
-def test_every_url_of_a_queue_stands_in_one_list_and_lists_are_shuffled(tmp_path: Path, engine: Engine) -> None:
+def test_urls_of_a_queue_share_a_list_and_lists_are_shuffled(tmp_path: Path, engine: Engine) -> None:
     rows = [row for host in "abcdefgh" for row in pages(f"{host}.org", 20)]
     crawl = make_crawl(tmp_path / "crawl", rows)
     done = run(crawl, engine, lists=3)
@@ -118,20 +118,20 @@ def test_every_url_of_a_queue_stands_in_one_list_and_lists_are_shuffled(tmp_path
     assert done.urls == 160
 
 
-def test_a_list_without_urls_is_there_too(tmp_path: Path, engine: Engine) -> None:
+def test_list_without_urls_is_written(tmp_path: Path, engine: Engine) -> None:
     crawl = make_crawl(tmp_path / "crawl", pages("a.org", 1))
     run(crawl, engine, lists=8)
     assert len(crawl.segment("").crawl_generate().finished()) == 8
     assert crawl.segment("").info().lists == 8
 
 
-def test_queues_by_address_make_one_list(tmp_path: Path, engine: Engine) -> None:
+def test_partition_by_ip_makes_one_list(tmp_path: Path, engine: Engine) -> None:
     crawl = make_crawl(tmp_path / "crawl", pages("a.org", 1))
     run(crawl, engine, "fetch.queue_mode=ip", lists=8)
     assert (crawl.segment("").info().lists, crawl.segment("").info().partition) == (1, "ip")
 
 
-def test_add_days_looks_ahead(tmp_path: Path, engine: Engine) -> None:
+def test_add_days_selects_urls_due_later(tmp_path: Path, engine: Engine) -> None:
     crawl = make_crawl(tmp_path / "crawl", pages("a.org", 1, fetch_time=NOW + 3 * DAY))
     assert run(crawl, engine, add_days=2).urls == 0
     assert run(crawl, engine, add_days=3).urls == 1
@@ -211,13 +211,13 @@ def test_result_without_due_urls_counts_the_reasons(tmp_path: Path, engine: Engi
     assert crawl.all_segments() == []
 
 
-def test_an_empty_crawldb_gives_nothing(tmp_path: Path, engine: Engine) -> None:
+def test_empty_crawldb_generates_nothing(tmp_path: Path, engine: Engine) -> None:
     done = run(make_crawl(tmp_path / "crawl"), engine)
     assert (done.urls, done.known, done.next_due) == (0, 0, None)
 
 
 class TestMarks:
-    """With ``generate.update_crawldb``, what waits in a segment is not generated again."""
+    """With ``generate.update_crawldb``, URLs waiting in a segment are not generated again."""
 
     MARK = "generate.update_crawldb=true"
 
@@ -225,7 +225,7 @@ class TestMarks:
     def crawl(self, tmp_path: Path) -> CrawlDir:
         return make_crawl(tmp_path / "crawl", pages("a.org", 4))
 
-    def test_two_segments_in_turn_share_no_url(self, crawl: CrawlDir, engine: Engine) -> None:
+    def test_consecutive_segments_share_no_url(self, crawl: CrawlDir, engine: Engine) -> None:
         first, second = (run(crawl, engine, self.MARK, top_n=2) for _ in range(2))
         assert generated(crawl, first) == [{"http://a.org/0", "http://a.org/1"}]
         assert generated(crawl, second) == [{"http://a.org/2", "http://a.org/3"}]
@@ -233,22 +233,22 @@ class TestMarks:
         assert (third.segments, third.skipped) == ({}, {"waiting in a segment": 4})
         assert run(crawl, engine, self.MARK, force=True).urls == 4
 
-    def test_without_the_setting_they_do(self, crawl: CrawlDir, engine: Engine) -> None:
+    def test_consecutive_segments_repeat_urls_without_the_setting(self, crawl: CrawlDir, engine: Engine) -> None:
         first, second = (run(crawl, engine, top_n=2) for _ in range(2))
         assert generated(crawl, first) == generated(crawl, second)
 
-    def test_a_mark_ends_with_its_age(self, crawl: CrawlDir, engine: Engine) -> None:
+    def test_urls_are_released_after_mark_age(self, crawl: CrawlDir, engine: Engine) -> None:
         run(crawl, engine, self.MARK, top_n=2)
         late = NOW + 7 * DAY
         assert run(crawl, engine, self.MARK, now=late - timedelta(seconds=1), top_n=9).urls == 2
         assert run(crawl, engine, self.MARK, now=late).urls == 2
 
-    def test_a_mark_ends_with_its_segment(self, crawl: CrawlDir, engine: Engine) -> None:
+    def test_removing_a_segment_releases_its_urls(self, crawl: CrawlDir, engine: Engine) -> None:
         run(crawl, engine, self.MARK, top_n=2)
         shutil.rmtree(crawl.segment("").path)
         assert run(crawl, engine, self.MARK).urls == 4
 
-    def test_a_mark_ends_with_the_update(self, crawl: CrawlDir, engine: Engine) -> None:
+    def test_applying_a_segment_releases_its_urls(self, crawl: CrawlDir, engine: Engine) -> None:
         applied = run(crawl, engine, self.MARK, top_n=2).segments
         with Table.write(crawl.crawldb, schemas.CRAWLDB, writer="test") as new:
             with new.part() as part, Table.open(crawl.crawldb) as old:
@@ -257,12 +257,12 @@ class TestMarks:
             new.commit(applied=list(applied))
         assert run(crawl, engine, self.MARK).urls == 4
 
-    def test_a_mark_that_came_from_nutch_is_not_looked_at(self, tmp_path: Path, engine: Engine) -> None:
+    def test_generate_mark_of_nutch_is_ignored(self, tmp_path: Path, engine: Engine) -> None:
         marked = known("http://a.org/", metadata={"_ngt_": "1794700800000"})
         assert run(make_crawl(tmp_path / "crawl", [marked]), engine, self.MARK).urls == 1
 
 
-def test_columns_of_plug_ins_go_along(tmp_path: Path, engine: Engine) -> None:
+def test_plugin_columns_are_copied(tmp_path: Path, engine: Engine) -> None:
     setting = 'scoring.filter_order=["opic", "depth"]'
     columns = schemas.plugin_columns(chain("scoring", load(None, {}, [setting])))
     rows = [known("http://a.org/", depth=3, max_depth=4), known("http://b.org/", depth=1, max_depth=4)]
@@ -274,7 +274,7 @@ def test_columns_of_plug_ins_go_along(tmp_path: Path, engine: Engine) -> None:
     assert run(crawl, engine, setting, expr="depth == 3").urls == 1
 
 
-def test_normalising_tells_whose_limit_counts_and_changes_no_url(tmp_path: Path, engine: Engine) -> None:
+def test_normalising_selects_the_host_limit_and_changes_no_url(tmp_path: Path, engine: Engine) -> None:
     hosts = tmp_path / "hosts.txt"
     hosts.write_text("*.a.org a.org\n")
     crawl = make_crawl(tmp_path / "crawl", [*pages("w.a.org", 2), *pages("a.org", 2)])
@@ -284,7 +284,7 @@ def test_normalising_tells_whose_limit_counts_and_changes_no_url(tmp_path: Path,
     assert generated(crawl, done) == [{"http://a.org/0", "http://w.a.org/0"}]
 
 
-def test_a_failure_leaves_no_segment(tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_leaves_no_segment(tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = make_crawl(tmp_path / "crawl", pages("a.org", 2))
 
     def fail(*_: object) -> None:
@@ -306,16 +306,14 @@ def test_a_failure_leaves_no_segment(tmp_path: Path, engine: Engine, monkeypatch
         ({"expr": "scor > 1"}, "did you mean score"),
     ],
 )
-def test_a_wrong_argument_is_told_before_anything_is_done(
+def test_invalid_argument_is_rejected_before_anything_is_written(
     tmp_path: Path, engine: Engine, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
         run(make_crawl(tmp_path / "crawl", pages("a.org", 1)), engine, **options)
 
 
-def test_a_segment_never_gets_the_name_of_one_that_went_into_the_tables_and_was_removed(
-    tmp_path: Path, engine: Engine
-) -> None:
+def test_name_of_a_removed_applied_segment_is_not_reused(tmp_path: Path, engine: Engine) -> None:
     crawl = make_crawl(tmp_path / "crawl", pages("a.org", 1))
     write_crawldb(crawl, pages("a.org", 1), applied=["20261115120000", "20261115120001"])
     write_linkdb(crawl, {}, applied=["20261115120002"])

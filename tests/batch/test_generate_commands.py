@@ -1,4 +1,4 @@
-"""What inject, generate and freegen print, and how they end."""
+"""The output and exit codes of inject, generate and freegen."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def scoter(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
     return Command(capsys)
 
 
-def test_from_seeds_to_a_segment(scoter: Command, tmp_path: Path) -> None:
+def test_inject_and_generate_make_a_segment(scoter: Command, tmp_path: Path) -> None:
     Path("seeds.txt").write_text("https://a.org/\nnonsense\nhttps://b.org/\n")
 
     assert scoter("inject", "crawl", "seeds.txt", "https://c.org/") == 0
@@ -51,14 +51,14 @@ def test_from_seeds_to_a_segment(scoter: Command, tmp_path: Path) -> None:
     assert scoter.err == "3 of 3 URLs.\n"
 
 
-def test_nothing_due_is_told_with_its_reasons_and_exit_code_1(scoter: Command) -> None:
+def test_nothing_due_prints_the_reasons_and_exits_with_1(scoter: Command) -> None:
     scoter("inject", "crawl", "https://a.org/", "https://b.org/")
     assert scoter("generate", "crawl", "--expr", 'host == "c.org"') == 1
     assert scoter.out == ""
     assert scoter.err == "Nothing to fetch: 2 URLs known, 2 not matched by the expression.\n"
 
 
-def test_json_is_one_object(scoter: Command) -> None:
+def test_json_output_is_one_object(scoter: Command) -> None:
     assert scoter("inject", "crawl", "https://a.org/", "--json") == 0
     assert scoter.json()["new"] == 1
     assert scoter("generate", "crawl", "--json") == 0
@@ -67,7 +67,7 @@ def test_json_is_one_object(scoter: Command) -> None:
     assert scoter.json()["skipped"] == {"not matched by the expression": 1}
 
 
-def test_seeds_without_a_url_end_with_exit_code_1(scoter: Command) -> None:
+def test_seeds_without_a_url_exit_with_1(scoter: Command) -> None:
     Path("seeds.txt").write_text("nonsense\n")
     assert scoter("inject", "crawl", "seeds.txt") == 1
     assert scoter.out == "0 new, 1 not URLs\n"
@@ -75,7 +75,7 @@ def test_seeds_without_a_url_end_with_exit_code_1(scoter: Command) -> None:
     assert "Add seed URLs first: scoter inject crawl URL" in scoter.err
 
 
-def test_a_typing_error_makes_no_directory(scoter: Command) -> None:
+def test_invalid_seed_creates_no_directory(scoter: Command) -> None:
     assert scoter("inject", "crawl", "example.org") == 2
     assert "Did you mean https://example.org?" in scoter.err
     assert scoter("freegen", "crawl", "nowhere.txt") == 2

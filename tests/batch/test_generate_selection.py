@@ -1,4 +1,4 @@
-"""Selection by columns against the same rules written out in plain Python, and against the row faces of plug-ins."""
+"""Selection by columns, compared with the rules in plain Python and with the row hooks of plug-ins."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def duckdb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 def expected(
     rows: Sequence[Mapping[str, Any]], config: Config, moment: datetime, expr: str, top_n: int | None, segments: int
 ) -> list[set[str]]:
-    """Return what segments should hold, by the rules one after another."""
+    """Return the expected segments, by applying the rules one after another."""
     scoring = chain("scoring", config)
     extra = schemas.column_names(schemas.plugin_columns(scoring))
     schedule, filters = chain("schedule", config)[0][1], chain("urlfilter", config)
@@ -138,7 +138,7 @@ def _told(row: Mapping[str, Any], datum: CrawlDatum) -> dict[str, Any]:
     segments=st.integers(1, 3),
     add_days=st.sampled_from([0, 2]),
 )
-def test_segments_hold_what_the_rules_say(
+def test_selection_equals_the_rules_in_plain_python(
     duckdb: Engine,
     rows: list[dict[str, Any]],
     given_settings: dict[str, str],
@@ -166,7 +166,7 @@ def test_segments_hold_what_the_rules_say(
 
 
 class RowsOnly:
-    """A plug-in without column faces, that does as another one does."""
+    """A plug-in with only row hooks, which call another plug-in."""
 
     def __init__(self, plugin: Any) -> None:
         for hook in ("sort_value", "due"):
@@ -176,7 +176,9 @@ class RowsOnly:
 
 @settings(max_examples=25, deadline=None)
 @given(rows=ROWS, mixed=st.booleans())
-def test_row_faces_select_what_column_faces_select(duckdb: Engine, rows: list[dict[str, Any]], mixed: bool) -> None:
+def test_row_hooks_select_the_same_urls_as_column_hooks(
+    duckdb: Engine, rows: list[dict[str, Any]], mixed: bool
+) -> None:
     config = load(None, {}, [DEPTH, "generate.min_score=-3.0"])
     scoring, schedule = chain("scoring", config), chain("schedule", config)[0][1]
     columns = schemas.plugin_columns(scoring)

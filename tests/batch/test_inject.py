@@ -1,4 +1,4 @@
-"""inject: which seeds come into the crawldb, and what becomes of those it knows."""
+"""inject: new seeds, and what happens to known URLs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def crawl(tmp_path: Path) -> CrawlDir:
 
 @pytest.fixture
 def old(tmp_path: Path) -> CrawlDir:
-    """A crawl that knows one page, fetched."""
+    """A crawl with one fetched page."""
     fetched = known(A, "fetched", score=5.0, interval=77, fetch_time=NOW + DAY, metadata={"k": "old", "l": "old"})
     return make_crawl(tmp_path / "old", [fetched])
 
@@ -43,7 +43,7 @@ def version(crawl: CrawlDir) -> int:
         return table.version
 
 
-def test_a_seed_is_new_and_due_at_once(crawl: CrawlDir, engine: Engine) -> None:
+def test_new_seed_is_due_immediately(crawl: CrawlDir, engine: Engine) -> None:
     done = put(crawl, engine, "HTTP://A.org", f"{B}\tnutch.score=7\tnutch.fetchInterval=60\tlang=en")
     assert (done.new, done.known) == (2, 0)
     rows = crawldb_of(crawl)
@@ -58,7 +58,7 @@ def test_a_seed_is_new_and_due_at_once(crawl: CrawlDir, engine: Engine) -> None:
     assert rows[B] == known(B, **plain, score=7.0, interval=60, metadata=[("lang", "en")])
 
 
-def test_lines_that_are_no_urls_are_counted_and_listed_with_their_place(
+def test_lines_that_are_not_urls_are_listed_with_their_positions(
     crawl: CrawlDir, engine: Engine, tmp_path: Path
 ) -> None:
     file = tmp_path / "seeds"
@@ -69,14 +69,14 @@ def test_lines_that_are_no_urls_are_counted_and_listed_with_their_place(
     assert done.complaints[4].where == f"{file}:5"
 
 
-def test_a_known_url_stays_as_it_is(old: CrawlDir, engine: Engine) -> None:
+def test_known_url_is_left_unchanged(old: CrawlDir, engine: Engine) -> None:
     before = crawldb_of(old)[A]
     done = put(old, engine, f"{A}\tnutch.score=9\tk=new", B)
     assert (done.new, done.known, done.changed) == (1, 1, 0)
     assert crawldb_of(old)[A] == before
 
 
-def test_overwriting_starts_a_known_url_over(old: CrawlDir, engine: Engine) -> None:
+def test_overwrite_replaces_the_record_of_a_known_url(old: CrawlDir, engine: Engine) -> None:
     done = put(old, engine, f"{A}\tm=new", overwrite=True)
     assert (done.new, done.known, done.changed) == (0, 1, 1)
     row = crawldb_of(old)[A]
@@ -84,9 +84,7 @@ def test_overwriting_starts_a_known_url_over(old: CrawlDir, engine: Engine) -> N
     assert row["metadata"] == [("m", "new")]
 
 
-def test_updating_merges_metadata_and_changes_score_and_interval_only_where_given(
-    old: CrawlDir, engine: Engine
-) -> None:
+def test_update_merges_metadata_and_sets_only_given_score_and_interval(old: CrawlDir, engine: Engine) -> None:
     put(old, engine, f"{A}\tk=new\tm=new", f"{B}\tk=new", update=True)
     row = crawldb_of(old)[A]
     assert (row["status"], row["score"], row["interval"], row["fetch_time"]) == ("fetched", 5.0, 77, NOW + DAY)
@@ -98,7 +96,7 @@ def test_updating_merges_metadata_and_changes_score_and_interval_only_where_give
     assert (row["status"], row["score"], row["interval"]) == ("fetched", 2.0, 99)
 
 
-def test_the_settings_say_what_becomes_of_known_urls_when_the_options_do_not(old: CrawlDir, engine: Engine) -> None:
+def test_settings_apply_to_known_urls_without_options(old: CrawlDir, engine: Engine) -> None:
     assert put(old, engine, A, settings=("db.injector_update=true",)).changed == 1
     assert put(old, engine, A, settings=("db.injector_update=true",), update=False).changed == 0
     assert crawldb_of(old)[A]["status"] == "fetched"
@@ -106,20 +104,22 @@ def test_the_settings_say_what_becomes_of_known_urls_when_the_options_do_not(old
     assert crawldb_of(old)[A]["status"] == "unfetched"
 
 
-def test_of_equal_seeds_the_first_counts(crawl: CrawlDir, engine: Engine) -> None:
+def test_first_of_several_equal_seeds_counts(crawl: CrawlDir, engine: Engine) -> None:
     done = put(crawl, engine, f"{A}\tk=1", f"{A}#top\tk=2\tl=2", f"{A}\tk=3")
     assert done.new == 1
     assert crawldb_of(crawl)[A]["metadata"] == [("k", "1")]
 
 
-def test_filters_and_normalisers_are_asked_unless_told_otherwise(crawl: CrawlDir, engine: Engine) -> None:
+def test_filters_and_normalisers_apply_unless_turned_off(crawl: CrawlDir, engine: Engine) -> None:
     photo = "http://a.org/x.jpg"
     settings = ("urlfilter.order=suffix",)
     assert put(crawl, engine, photo, settings=settings).filtered == 1
     assert put(crawl, engine, photo, settings=settings, filter=False).new == 1
 
 
-def test_nothing_valid_writes_nothing(crawl: CrawlDir, old: CrawlDir, engine: Engine, tmp_path: Path) -> None:
+def test_seeds_without_a_valid_url_write_nothing(
+    crawl: CrawlDir, old: CrawlDir, engine: Engine, tmp_path: Path
+) -> None:
     (tmp_path / "seeds").write_text("no\n")
     done = put(crawl, engine, str(tmp_path / "seeds"))
     assert (done.new, done.known, done.not_urls) == (0, 0, 1)
@@ -128,12 +128,12 @@ def test_nothing_valid_writes_nothing(crawl: CrawlDir, old: CrawlDir, engine: En
     assert version(old) == 1
 
 
-def test_seeds_that_are_all_known_write_no_version(old: CrawlDir, engine: Engine) -> None:
+def test_only_known_seeds_write_no_version(old: CrawlDir, engine: Engine) -> None:
     assert put(old, engine, A).known == 1
     assert version(old) == 1
 
 
-def test_a_missing_file_changes_nothing(old: CrawlDir, engine: Engine) -> None:
+def test_missing_file_changes_nothing(old: CrawlDir, engine: Engine) -> None:
     with pytest.raises(UsageError):
         put(old, engine, B, "nowhere.txt")
     assert set(crawldb_of(old)) == {A}
@@ -149,7 +149,7 @@ def test_applied_segments_stay_applied(tmp_path: Path, engine: Engine) -> None:
         assert table.manifest.applied == ("20260101000000",)
 
 
-def test_plug_ins_score_seeds_and_keep_columns(tmp_path: Path, engine: Engine) -> None:
+def test_plugins_score_seeds_and_their_columns_are_kept(tmp_path: Path, engine: Engine) -> None:
     # given a crawldb from before the plug-in
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     settings = ('scoring.filter_order=["opic","depth"]',)
@@ -165,7 +165,7 @@ def test_plug_ins_score_seeds_and_keep_columns(tmp_path: Path, engine: Engine) -
     assert crawldb_of(crawl, columns)[A]["depth"] == 1
 
 
-def test_the_whole_crawldb_can_be_filtered_and_normalised(tmp_path: Path, engine: Engine) -> None:
+def test_filter_normalize_all_rewrites_the_whole_crawldb(tmp_path: Path, engine: Engine) -> None:
     # given two records that become one URL, of which the second was fetched last, and one to be dropped
     first = known("http://a.org/?PHPSESSID=1234567890abcdef1234567890abcdef", "fetched", score=1.0, fetch_time=NOW)
     second = known(A, "fetched", score=2.0, fetch_time=NOW + timedelta(hours=1))

@@ -1,4 +1,4 @@
-"""Links brought into the linkdb: which of them, under which words, and what becomes of those that were there."""
+"""invertlinks: which links are added to the linkdb, and which are replaced."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def invert(crawl: CrawlDir, engine: Engine, *settings: str, **options: bool) -> 
     return invertlinks(crawl, engine, config(*settings), pending(crawl), now=NOW, **options)
 
 
-def test_a_link_is_found_under_its_target(crawl: CrawlDir, engine: Engine) -> None:
+def test_link_is_stored_under_its_target(crawl: CrawlDir, engine: Engine) -> None:
     write_segment(crawl, "1", pages=[page(A), page(B)], links=[link(A, C, "see"), link(B, C), link(A, D)])
 
     made = invert(crawl, engine)
@@ -46,7 +46,7 @@ def test_a_link_is_found_under_its_target(crawl: CrawlDir, engine: Engine) -> No
     assert linkdb(crawl) == {C: [(A, "see"), (B, "")], D: [(A, "")]}
 
 
-def test_a_segment_comes_in_once(crawl: CrawlDir, engine: Engine) -> None:
+def test_segment_is_added_only_once(crawl: CrawlDir, engine: Engine) -> None:
     segment = write_segment(crawl, "1", pages=[page(A)], links=[link(A, C)])
     invert(crawl, engine)
 
@@ -58,14 +58,14 @@ def test_a_segment_comes_in_once(crawl: CrawlDir, engine: Engine) -> None:
     assert linkdb(crawl) == {C: [(A, "")]}
 
 
-def test_nothing_changes_when_no_segment_is_given(crawl: CrawlDir, engine: Engine) -> None:
+def test_no_segment_is_an_error_and_changes_nothing(crawl: CrawlDir, engine: Engine) -> None:
     with pytest.raises(UsageError, match="no segment given"):
         invertlinks(crawl, engine, config(), [], now=NOW)
 
     assert not crawl.linkdb.exists()
 
 
-def test_a_segment_that_is_not_parsed_is_refused_and_nothing_is_written(crawl: CrawlDir, engine: Engine) -> None:
+def test_unparsed_segment_is_rejected_and_nothing_is_written(crawl: CrawlDir, engine: Engine) -> None:
     segment = write_segment(crawl, "1", pages=[page(A)], links=[link(A, C)], done=[FETCHED])
 
     assert pending(crawl) == []
@@ -75,7 +75,7 @@ def test_a_segment_that_is_not_parsed_is_refused_and_nothing_is_written(crawl: C
     assert not crawl.linkdb.exists()
 
 
-def test_a_page_that_was_parsed_again_replaces_its_links(crawl: CrawlDir, engine: Engine) -> None:
+def test_links_of_a_page_parsed_again_are_replaced(crawl: CrawlDir, engine: Engine) -> None:
     write_linkdb(crawl, {C: [(A, "old"), (B, "stays")], D: [(A, "old")]}, applied=["1"])
     write_segment(crawl, "2", pages=[page(A)], links=[link(A, C, "new")])
 
@@ -84,7 +84,7 @@ def test_a_page_that_was_parsed_again_replaces_its_links(crawl: CrawlDir, engine
     assert linkdb(crawl) == {C: [(A, "new"), (B, "stays")]}
 
 
-def test_a_page_whose_parsing_failed_keeps_the_links_it_had(crawl: CrawlDir, engine: Engine) -> None:
+def test_page_with_a_parse_error_keeps_its_old_links(crawl: CrawlDir, engine: Engine) -> None:
     write_linkdb(crawl, {C: [(A, "old")]})
     write_segment(crawl, "2", pages=[page(A, "failed")])
 
@@ -93,7 +93,7 @@ def test_a_page_whose_parsing_failed_keeps_the_links_it_had(crawl: CrawlDir, eng
     assert linkdb(crawl) == {C: [(A, "old")]}
 
 
-def test_of_several_segments_the_newest_tells_what_a_page_links_to(crawl: CrawlDir, engine: Engine) -> None:
+def test_newest_of_several_segments_decides_the_links_of_a_page(crawl: CrawlDir, engine: Engine) -> None:
     write_segment(crawl, "1", pages=[page(A), page(B)], links=[link(A, C, "old"), link(A, D), link(B, D)])
     write_segment(crawl, "2", pages=[page(A)], links=[link(A, C, "new")])
 
@@ -103,7 +103,7 @@ def test_of_several_segments_the_newest_tells_what_a_page_links_to(crawl: CrawlD
 
 
 @pytest.mark.parametrize("normalize", [True, False])
-def test_an_older_segment_that_comes_in_later_leaves_the_links_of_newer_pages(
+def test_older_segment_added_later_keeps_the_links_of_newer_pages(
     crawl: CrawlDir, engine: Engine, normalize: bool
 ) -> None:
     older = write_segment(crawl, "1", pages=[page(A), page(B)], links=[link(A, C, "old"), link(A, D), link(B, D)])
@@ -116,9 +116,7 @@ def test_an_older_segment_that_comes_in_later_leaves_the_links_of_newer_pages(
     assert linkdb(crawl) == {C: [(A, "new")], D: [(B, "")]}
 
 
-def test_a_segment_between_two_that_came_in_replaces_the_links_of_the_older_one_alone(
-    crawl: CrawlDir, engine: Engine
-) -> None:
+def test_segment_between_two_added_ones_replaces_only_older_links(crawl: CrawlDir, engine: Engine) -> None:
     first = write_segment(crawl, "1", pages=[page(A), page(B)], links=[link(A, C, "1"), link(B, C, "1")])
     second = write_segment(crawl, "2", pages=[page(A), page(B)], links=[link(A, D, "2"), link(B, D, "2")])
     third = write_segment(crawl, "3", pages=[page(A), page(C, "failed")], links=[link(A, B, "3")])
@@ -162,7 +160,7 @@ def test_internal_links_are_those_within_a_host(crawl: CrawlDir, engine: Engine)
     assert without_external == sorted(INTERNAL)
 
 
-def test_an_anchor_is_cut_by_characters_not_bytes(crawl: CrawlDir, engine: Engine) -> None:
+def test_anchor_is_truncated_by_characters_not_bytes(crawl: CrawlDir, engine: Engine) -> None:
     write_segment(crawl, "1", pages=[page(A)], links=[link(A, C, "žluťoučký kůň")])
 
     invert(crawl, engine, "linkdb.max_anchor_length=4")
@@ -170,7 +168,7 @@ def test_an_anchor_is_cut_by_characters_not_bytes(crawl: CrawlDir, engine: Engin
     assert linkdb(crawl) == {C: [(A, "žluť")]}
 
 
-def test_a_page_counts_once_however_often_it_links(crawl: CrawlDir, engine: Engine) -> None:
+def test_page_counts_once_however_often_it_links(crawl: CrawlDir, engine: Engine) -> None:
     write_segment(crawl, "1", pages=[page(A), page(A)], links=[link(A, C), link(A, C, "words"), link(A, C, "words")])
 
     invert(crawl, engine)
@@ -178,7 +176,7 @@ def test_a_page_counts_once_however_often_it_links(crawl: CrawlDir, engine: Engi
     assert linkdb(crawl) == {C: [(A, "words")]}
 
 
-def test_of_too_many_inlinks_the_known_ones_stay_then_the_first_by_name(crawl: CrawlDir, engine: Engine) -> None:
+def test_inlink_limit_prefers_known_links_then_the_first_by_source(crawl: CrawlDir, engine: Engine) -> None:
     sources = [f"http://s{number}.org/" for number in range(6)]
     write_linkdb(crawl, {C: [("http://z.org/", "known")]})
     links = [link(source, C, anchor) for source in reversed(sources) for anchor in ("", "x")]
@@ -192,7 +190,7 @@ def test_of_too_many_inlinks_the_known_ones_stay_then_the_first_by_name(crawl: C
     }
 
 
-def test_new_links_pass_the_filters_unless_told_not_to(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
+def test_new_links_are_filtered_unless_turned_off(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
     rules = tmp_path / "rules.txt"
     rules.write_text("-^http://c\n-^http://b\n+.\n")
     settings = ("urlfilter.order=['regex']", f"urlfilter.regex_file={str(rules)!r}")
@@ -209,7 +207,7 @@ def test_new_links_pass_the_filters_unless_told_not_to(crawl: CrawlDir, engine: 
     assert linkdb(crawl) == {C: [(A, "")], D: [(A, ""), (B, ""), ("http://e.org/", "")]}
 
 
-def test_targets_and_sources_that_normalise_to_one_url_become_one(crawl: CrawlDir, engine: Engine) -> None:
+def test_targets_and_sources_with_the_same_normal_form_are_merged(crawl: CrawlDir, engine: Engine) -> None:
     sources, targets = [f"{A}?x=1&y=2", f"{A}?y=2&x=1"], [f"{C}?b=1&a=2", f"{C}?a=2&b=1"]
     write_linkdb(crawl, {D: [(sources[0], "of an older page")]})
     write_segment(crawl, "1", pages=[page(sources[1])], links=[link(sources[1], target) for target in targets])
@@ -219,7 +217,7 @@ def test_targets_and_sources_that_normalise_to_one_url_become_one(crawl: CrawlDi
     assert linkdb(crawl) == {targets[1]: [(sources[0], "")]}
 
 
-def test_the_command_takes_what_is_not_done_yet(crawl: CrawlDir, run: Run) -> None:
+def test_command_adds_the_pending_segments(crawl: CrawlDir, run: Run) -> None:
     write_segment(crawl, "1", pages=[page(A)], links=[link(A, C)])
 
     done = run("invertlinks", crawl.path)

@@ -1,4 +1,4 @@
-"""Rows found by value: in whatever order they lie, whatever columns their files have."""
+"""Finding rows by value in sorted and unsorted files with different columns."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def test_exactly_the_rows_of_a_url_are_found(rows: list[tuple[str, str]], is_sor
     assert found == [number for number, row in enumerate(ordered) if row == (key, url)]
 
 
-def test_a_column_that_a_file_lacks_has_its_default(tmp_path: Path) -> None:
+def test_missing_column_has_its_default(tmp_path: Path) -> None:
     page = canonical("http://a.org/x")
     pq.write_table(pa.table({"key": [page.key], "url": [page.text]}), tmp_path / "old.parquet")
 
@@ -51,13 +51,13 @@ def test_a_column_that_a_file_lacks_has_its_default(tmp_path: Path) -> None:
     ]
 
 
-def test_nothing_is_wrong_with_a_file_that_lacks_the_column_asked_for(tmp_path: Path) -> None:
+def test_file_without_the_wanted_column_has_no_match(tmp_path: Path) -> None:
     pq.write_table(pa.table({"key": ["k"]}), tmp_path / "old.parquet")
 
     assert list(find_rows(source(tmp_path / "old.parquet"), {"late": "x"})) == []
 
 
-def test_a_host_is_known_by_any_of_its_urls_and_by_no_longer_name(tmp_path: Path) -> None:
+def test_host_is_known_by_any_of_its_urls_but_not_by_longer_names(tmp_path: Path) -> None:
     pages = sorted(canonical(url).key for url in ("http://a.org/x", "http://b.a.org/", "http://a.org:8080/"))
     pq.write_table(pa.table({"key": pages}), tmp_path / "keys.parquet", row_group_size=1)
     known = source(tmp_path / "keys.parquet")
@@ -66,7 +66,7 @@ def test_a_host_is_known_by_any_of_its_urls_and_by_no_longer_name(tmp_path: Path
     assert [has_host(known, canonical(url)) for url in asked] == [True, True, False, True, False]
 
 
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+def test_damaged_file_is_named_in_the_error(tmp_path: Path) -> None:
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
 
     with pytest.raises(UserError, match="damaged") as error:

@@ -1,4 +1,4 @@
-"""Merged segments know what they were merged out of: nothing of them goes into a table twice, and nothing is lost."""
+"""Merged segments record their sources: nothing is applied to a table twice, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ A, B, D = "http://a.org/", "http://b.org/", "http://d.org/"
 
 
 def part(path: Path, name: str, url: str, engine: Engine, *, is_in: bool = True) -> CrawlDir:
-    """Make a crawl of one page with a link to D, brought into its crawldb and linkdb or not."""
+    """Make a crawl of one page with a link to D, applied to its crawldb and linkdb or not."""
     crawl = crawl_at(path)
     write_crawldb(crawl, [datum(url, "unfetched")])
     segment = write_segment(
@@ -54,7 +54,7 @@ def segments(*crawls: CrawlDir) -> list[Segment]:
 
 
 @pytest.mark.parametrize("most", [None, 1])
-def test_a_merged_crawldb_has_the_merged_segments_in_it(engine: Engine, tmp_path: Path, most: int | None) -> None:
+def test_merged_crawldb_contains_the_merged_segments(engine: Engine, tmp_path: Path, most: int | None) -> None:
     parts = [part(tmp_path / "1", "1", A, engine), part(tmp_path / "2", "2", B, engine)]
     out = merged(tmp_path / "out", segments(*parts), engine, slice=most)
     mergedb(out, parts, engine, CONFIG, now=NOW)
@@ -69,7 +69,7 @@ def test_a_merged_crawldb_has_the_merged_segments_in_it(engine: Engine, tmp_path
         updatedb.updatedb(out, engine, CONFIG, out.all_segments()[-1:], now=NOW)
 
 
-def test_slices_of_what_no_crawldb_knows_go_in_each_once(engine: Engine, tmp_path: Path) -> None:
+def test_unapplied_slices_are_each_applied_once(engine: Engine, tmp_path: Path) -> None:
     parts = [part(tmp_path / "1", "1", A, engine, is_in=False), part(tmp_path / "2", "2", B, engine, is_in=False)]
     out = merged(tmp_path / "out", segments(*parts), engine, slice=1)
     mergedb(out, parts, engine, CONFIG, now=NOW)
@@ -84,7 +84,7 @@ def test_slices_of_what_no_crawldb_knows_go_in_each_once(engine: Engine, tmp_pat
     assert found[D]["score"] == 1.0
 
 
-def test_merging_once_more_forgets_nothing(engine: Engine, tmp_path: Path) -> None:
+def test_merging_again_keeps_the_origins(engine: Engine, tmp_path: Path) -> None:
     parts = [part(tmp_path / "1", "1", A, engine, is_in=False), part(tmp_path / "2", "2", B, engine, is_in=False)]
     sliced = merged(tmp_path / "sliced", segments(*parts), engine, slice=1)
     mergedb(sliced, parts, engine, CONFIG, now=NOW)
@@ -96,7 +96,7 @@ def test_merging_once_more_forgets_nothing(engine: Engine, tmp_path: Path) -> No
     assert updatedb.pending(whole) == []
 
 
-def test_what_is_in_a_crawldb_in_part_is_refused(engine: Engine, tmp_path: Path) -> None:
+def test_partly_applied_merged_segment_is_rejected(engine: Engine, tmp_path: Path) -> None:
     known, unknown = part(tmp_path / "1", "1", A, engine), part(tmp_path / "2", "2", B, engine, is_in=False)
     with pytest.raises(UsageError, match="not in its crawldb, but others") as refusal:
         merged(tmp_path / "no", segments(known, unknown), engine)
@@ -123,7 +123,7 @@ origins = st.recursive(
 
 
 @given(origins, st.frozensets(st.sampled_from("abcdefuvwxyz")))
-def test_what_is_in_is_in_by_its_own_name_or_by_every_leaf(origin: SegmentOrigin, applied: frozenset[str]) -> None:
+def test_origin_is_applied_by_its_own_name_or_by_every_leaf(origin: SegmentOrigin, applied: frozenset[str]) -> None:
     def leaves(each: SegmentOrigin) -> list[bool]:
         if each.name in applied:
             return [True]

@@ -1,4 +1,4 @@
-"""Crawldbs merged: which record stays, and what it takes over from the others."""
+"""mergedb: which record wins, and how metadata is merged."""
 
 from __future__ import annotations
 
@@ -40,9 +40,7 @@ def fetched(url: str, ago: timedelta, interval: timedelta = 30 * DAY, **columns:
     return datum(url, **{**times, **columns})
 
 
-def test_the_record_that_was_fetched_last_stays_though_another_is_due_later(
-    crawls: list[CrawlDir], engine: Engine
-) -> None:
+def test_record_fetched_last_wins_even_if_another_is_due_later(crawls: list[CrawlDir], engine: Engine) -> None:
     newest = fetched(A, ago=DAY, interval=DAY, score=2.0, signature=b"new")
     write_crawldb(crawls[0], [fetched(A, ago=9 * DAY, interval=90 * DAY, score=7.0), datum(B)])
     write_crawldb(crawls[1], [newest])
@@ -54,9 +52,7 @@ def test_the_record_that_was_fetched_last_stays_though_another_is_due_later(
     assert (found[A]["score"], found[A]["signature"]) == (2.0, b"new")
 
 
-def test_of_those_fetched_together_the_one_due_later_stays_then_that_of_the_first_crawl(
-    crawls: list[CrawlDir], engine: Engine
-) -> None:
+def test_ties_go_to_the_later_due_time_then_to_the_first_crawl(crawls: list[CrawlDir], engine: Engine) -> None:
     later = fetched(A, ago=DAY, interval=2 * DAY, score=2.0)
     write_crawldb(crawls[0], [fetched(A, ago=DAY, interval=DAY), datum(B, score=5.0)])
     write_crawldb(crawls[1], [later, datum(B, score=6.0)])
@@ -67,7 +63,7 @@ def test_of_those_fetched_together_the_one_due_later_stays_then_that_of_the_firs
     assert (found[A]["score"], found[B]["score"]) == (2.0, 5.0)
 
 
-def test_metadata_of_older_records_lie_under_those_of_newer_ones(crawls: list[CrawlDir], engine: Engine) -> None:
+def test_newer_metadata_overrides_older_metadata(crawls: list[CrawlDir], engine: Engine) -> None:
     metadata = [
         [("a", "oldest"), ("b", "oldest"), ("c", "oldest")],
         [("a", "newest")],
@@ -81,9 +77,7 @@ def test_metadata_of_older_records_lie_under_those_of_newer_ones(crawls: list[Cr
     assert made[A]["metadata"] == {"a": "newest", "b": "older", "c": "oldest"}
 
 
-def test_urls_are_normalised_and_filtered_when_asked_for(
-    crawls: list[CrawlDir], engine: Engine, tmp_path: Path
-) -> None:
+def test_urls_are_normalised_and_filtered_if_requested(crawls: list[CrawlDir], engine: Engine, tmp_path: Path) -> None:
     rules = tmp_path / "rules.txt"
     rules.write_text("-^http://b\n+.\n")
     settings = (
@@ -101,7 +95,7 @@ def test_urls_are_normalised_and_filtered_when_asked_for(
     assert (found[f"{A}?a&b"]["score"], found[f"{A}?a&b"]["metadata"]) == (2.0, {"k": "v"})
 
 
-def test_spellings_that_become_one_url_lay_their_metadata_over_each_other_whichever_crawl_they_are_of(
+def test_urls_with_the_same_normal_form_merge_their_metadata_across_crawls(
     crawls: list[CrawlDir], engine: Engine
 ) -> None:
     spellings = [f"{A}?a&b&c", f"{A}?a&c&b", f"{A}?b&a&c", f"{A}?b&c&a"]
@@ -125,7 +119,7 @@ def test_spellings_that_become_one_url_lay_their_metadata_over_each_other_whiche
     assert found[B]["metadata"] == {"b": "c"}
 
 
-def test_the_segments_of_all_are_known_and_nothing_is_written_over(crawls: list[CrawlDir], engine: Engine) -> None:
+def test_applied_segments_are_merged_and_nothing_is_overwritten(crawls: list[CrawlDir], engine: Engine) -> None:
     for name, crawl in zip("123", crawls, strict=True):
         write_crawldb(crawl, [datum(A), datum(f"http://{name}.org/")], applied=[name, "0"])
     out = crawl_at(crawls[0].path.parent / "out")
@@ -139,7 +133,7 @@ def test_the_segments_of_all_are_known_and_nothing_is_written_over(crawls: list[
         mergedb(out, crawls, engine, CONFIG, now=NOW)
 
 
-def test_the_command_makes_a_crawl(crawls: list[CrawlDir], run: Run) -> None:
+def test_command_creates_a_crawl(crawls: list[CrawlDir], run: Run) -> None:
     for crawl in crawls[:2]:
         write_crawldb(crawl, [datum(A)])
 

@@ -1,4 +1,4 @@
-"""Linkdbs merged: all links of all of them, each source once, within the limit."""
+"""mergelinkdb: all links of all linkdbs, each source once, up to the limit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def crawls(tmp_path: Path) -> list[CrawlDir]:
     return made
 
 
-def test_a_url_has_the_links_of_all_each_source_once(crawls: list[CrawlDir], engine: Engine) -> None:
+def test_url_gets_the_links_of_all_linkdbs_each_source_once(crawls: list[CrawlDir], engine: Engine) -> None:
     out = crawl_at(crawls[0].path.parent / "out")
 
     made = mergelinkdb(out, crawls, engine, load(None, {}, []), now=NOW)
@@ -41,7 +41,7 @@ def test_a_url_has_the_links_of_all_each_source_once(crawls: list[CrawlDir], eng
         mergelinkdb(out, crawls, engine, load(None, {}, []), now=NOW)
 
 
-def test_the_limit_holds_for_all_together(crawls: list[CrawlDir], engine: Engine) -> None:
+def test_limit_applies_to_all_linkdbs_together(crawls: list[CrawlDir], engine: Engine) -> None:
     out = crawl_at(crawls[0].path.parent / "out")
 
     mergelinkdb(out, crawls, engine, load(None, {}, ["linkdb.max_inlinks=2"]), now=NOW)
@@ -49,7 +49,7 @@ def test_the_limit_holds_for_all_together(crawls: list[CrawlDir], engine: Engine
     assert linkdb(out)[A] == [(B, "b"), (C, "words")]
 
 
-def test_links_from_and_to_urls_that_are_filtered_go(crawls: list[CrawlDir], engine: Engine, tmp_path: Path) -> None:
+def test_links_from_and_to_filtered_urls_are_dropped(crawls: list[CrawlDir], engine: Engine, tmp_path: Path) -> None:
     out = crawl_at(tmp_path / "out")
     (tmp_path / "rules.txt").write_text("-^http://d\n+.\n")
     settings = ["urlfilter.order=['regex']", f"urlfilter.regex_file={str(tmp_path / 'rules.txt')!r}"]
@@ -59,7 +59,7 @@ def test_links_from_and_to_urls_that_are_filtered_go(crawls: list[CrawlDir], eng
     assert linkdb(out) == {A: [(B, "b"), (C, "words")], B: [(C, "c")]}
 
 
-def test_the_command_makes_a_crawl(crawls: list[CrawlDir], run: Run) -> None:
+def test_command_creates_a_crawl(crawls: list[CrawlDir], run: Run) -> None:
     good = run("mergelinkdb", "out", *(crawl.path for crawl in crawls), "--json")
     without = run("mergelinkdb", "other", crawl_at(crawls[0].path.parent / "empty").path)
 

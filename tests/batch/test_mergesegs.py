@@ -1,4 +1,4 @@
-"""Segments merged: which fetch of a page stays, what comes with it, and that its bytes can be read."""
+"""mergesegs: which fetch of a page is kept, with which rows, and that its bytes can be read."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def rows(parts: PartSet) -> list[Row]:
 
 
 def bodies_in(segment: Segment) -> dict[str, bytes]:
-    """Return the body of each page, read by the place that its fetch names."""
+    """Return the body of each page, read from the location in its fetch."""
     found = {}
     for row in rows(segment.crawl_fetch()):
         if row["warc_file"] is not None:
@@ -103,7 +103,7 @@ def merge(
     return out.all_segments()
 
 
-def test_the_newest_fetch_of_a_page_stays_with_its_text_links_and_bytes(crawl: CrawlDir, engine: Engine) -> None:
+def test_newest_fetch_of_a_page_is_kept_with_its_text_links_and_bytes(crawl: CrawlDir, engine: Engine) -> None:
     newer = segment_of(crawl, "2", {A: b"a2", C: b"c2"})
     older = segment_of(crawl, "1", {A: b"a1", B: b"b1" * 900})
 
@@ -117,7 +117,7 @@ def test_the_newest_fetch_of_a_page_stays_with_its_text_links_and_bytes(crawl: C
     assert [row["url"] for row in rows(made.crawl_generate())] == [A, B, C]
 
 
-def test_documents_inside_a_page_stay_and_go_with_it(crawl: CrawlDir, engine: Engine) -> None:
+def test_documents_inside_a_page_are_kept_or_dropped_with_it(crawl: CrawlDir, engine: Engine) -> None:
     def inside(url: str, name: str) -> Row:
         return {**named(url), "part_of": A, "text": name}
 
@@ -142,7 +142,7 @@ def test_documents_inside_a_page_stay_and_go_with_it(crawl: CrawlDir, engine: En
     assert found == [(A, "2"), (C, "2"), (D, "entry 2")]
 
 
-def test_a_fetch_that_says_nothing_of_a_page_is_left_out(crawl: CrawlDir, engine: Engine) -> None:
+def test_retries_and_unmodified_pages_are_dropped(crawl: CrawlDir, engine: Engine) -> None:
     silent = [fetch(A, "notmodified"), fetch(B, "retry"), fetch(D, "retry"), fetch(C, "gone")]
     segments = [segment_of(crawl, "1", {A: b"a", B: b"b", C: b"c"}), segment_of(crawl, "2", {}, fetches=silent)]
 
@@ -157,7 +157,7 @@ def test_a_fetch_that_says_nothing_of_a_page_is_left_out(crawl: CrawlDir, engine
     assert [row["url"] for row in rows(made.parse_data())] == [A, B]
 
 
-def test_a_duplicate_body_is_read_though_its_first_copy_is_not_kept(crawl: CrawlDir, engine: Engine) -> None:
+def test_duplicate_body_is_readable_if_its_first_copy_is_dropped(crawl: CrawlDir, engine: Engine) -> None:
     body = bytes(range(256)) * 20
     older = segment_of(crawl, "1", {A: body, B: body, C: body, D: b"d"})
     newer = segment_of(crawl, "2", {A: b"other"})
@@ -174,7 +174,7 @@ def test_a_duplicate_body_is_read_though_its_first_copy_is_not_kept(crawl: Crawl
     assert lines == sorted(lines)
 
 
-def test_requests_and_facts_come_with_their_responses(crawl: CrawlDir, engine: Engine) -> None:
+def test_request_and_metadata_records_are_copied_with_their_responses(crawl: CrawlDir, engine: Engine) -> None:
     segments = [segment_of(crawl, "1", {A: b"a" * 99, B: b"a" * 99}), segment_of(crawl, "2", {A: b"new"})]
 
     (made,) = merge(crawl, segments, engine)
@@ -186,7 +186,7 @@ def test_requests_and_facts_come_with_their_responses(crawl: CrawlDir, engine: E
     assert kinds == ["warcinfo", "response", *capture, "revisit", *capture, "response", *capture]
 
 
-def test_slices_hold_so_many_pages_each_with_what_belongs_to_them(crawl: CrawlDir, engine: Engine) -> None:
+def test_slices_hold_the_given_number_of_pages_with_all_their_rows(crawl: CrawlDir, engine: Engine) -> None:
     body = b"same" * 500
     segment = segment_of(crawl, "1", {A: body, B: b"b", C: body, D: b"d", "http://e.org/": body})
 
@@ -197,7 +197,7 @@ def test_slices_hold_so_many_pages_each_with_what_belongs_to_them(crawl: CrawlDi
     assert [[row["source"] for row in rows(each.crawl_parse())] for each in made] == [[A, B], [C, D], ["http://e.org/"]]
 
 
-def test_redirects_lead_to_what_is_kept_of_their_targets(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
+def test_redirect_targets_are_normalised_and_filtered(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("-^http://b\n+.\n")
     settings = (
         "urlfilter.order=['regex']",
@@ -222,7 +222,7 @@ def test_redirects_lead_to_what_is_kept_of_their_targets(crawl: CrawlDir, engine
     assert [row["detail"] for row in rows(made.crawl_fetch())] == [f"target not kept: filtered: {B}", None, None, None]
 
 
-def test_urls_are_normalised_and_filtered_when_asked_for(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
+def test_urls_are_normalised_and_filtered_if_requested(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("-^http://[cd]\n+.\n")
     settings = [
         "urlfilter.order=['regex']",
@@ -240,22 +240,28 @@ def test_urls_are_normalised_and_filtered_when_asked_for(crawl: CrawlDir, engine
     assert rows(made.crawl_parse()) == []  # they all led to D
 
 
-def test_what_cannot_be_merged_is_refused_before_anything_is_written(crawl: CrawlDir, engine: Engine) -> None:
+def test_segments_that_cannot_be_merged_are_rejected_before_anything_is_written(
+    crawl: CrawlDir, engine: Engine
+) -> None:
     parsed = segment_of(crawl, "1", {A: b"a"})
     fetched = write_segment(crawl, "2", fetches=[fetch(A, "success")], done=[FETCHED])
     unfinished = write_segment(crawl, "3", done=[])
 
-    for segments, message in (([parsed, fetched], "not parsed"), ([unfinished], "not fetched"), ([], "no segment")):
+    for segments, message in (
+        ([parsed, fetched], "not parsed"),
+        ([unfinished], "not completely fetched"),
+        ([], "no segments to merge"),
+    ):
         with pytest.raises(UsageError, match=message):
             merge(crawl, segments, engine)
     with pytest.raises(UsageError, match="--slice"):
         merge(crawl, [parsed], engine, slice=0)
-    with pytest.raises(UsageError, match="segments already"):
+    with pytest.raises(UsageError, match="already has segments"):
         mergesegs(crawl, [parsed], engine, CONFIG, now=NOW)
     assert crawl_at(crawl.path.parent / "out").all_segments() == []
 
 
-def test_segments_that_are_not_parsed_are_merged_without_texts(crawl: CrawlDir, engine: Engine) -> None:
+def test_unparsed_segments_are_merged_without_texts(crawl: CrawlDir, engine: Engine) -> None:
     segment = write_segment(crawl, "1", fetches=[fetch(A, "success")], done=[FETCHED])
 
     (made,) = merge(crawl, [segment], engine)
@@ -264,7 +270,7 @@ def test_segments_that_are_not_parsed_are_merged_without_texts(crawl: CrawlDir, 
     assert [row["url"] for row in rows(made.crawl_fetch())] == [A]
 
 
-def test_the_command_merges_crawls_and_single_segments(crawl: CrawlDir, tmp_path: Path, run: Run) -> None:
+def test_command_merges_crawls_and_single_segments(crawl: CrawlDir, tmp_path: Path, run: Run) -> None:
     segment_of(crawl, "1", {A: b"a"})
     write_segment(crawl, "9", done=[])
     other = segment_of(crawl_at(tmp_path / "other"), "2", {B: b"b"})
@@ -273,7 +279,7 @@ def test_the_command_merges_crawls_and_single_segments(crawl: CrawlDir, tmp_path
     nothing = run("mergesegs", "out2", crawl.segments / "9")
 
     assert (done.code, done.out) == (0, "Merged 2 segments into 2-001: 2 pages\n")
-    assert "not fetched" in done.err
+    assert "not completely fetched" in done.err
     assert nothing.code == 1
     assert not (tmp_path / "out2").exists()
     assert bodies_in(CrawlDir.open(tmp_path / "out").segment("2-001")) == {A: b"a", B: b"b"}

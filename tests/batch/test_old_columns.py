@@ -1,4 +1,4 @@
-"""Segments from before there were columns for all that pages say, beside those that have them."""
+"""Segments written before the metadata columns existed, together with newer ones."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def rows_of(segment: Segment) -> list[dict[str, Any]]:
 
 
 def old_segment(crawl: CrawlDir) -> Segment:
-    """Make a segment whose files have the columns of a year ago."""
+    """Make a segment whose files lack the metadata columns."""
     segment = make_segment(crawl, fetches=[fetch(A)])
     new = {"parse_data": segment.parse_data(), "parse_text": segment.parse_text(), "crawl_parse": segment.crawl_parse()}
     given = {
@@ -54,7 +54,7 @@ def old_segment(crawl: CrawlDir) -> Segment:
     return segment
 
 
-def test_segments_from_before_these_columns_are_read_by_every_command(engine: Engine, tmp_path: Path) -> None:
+def test_every_command_reads_segments_without_the_newer_columns(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = old_segment(crawl)
 
@@ -72,7 +72,7 @@ def test_segments_from_before_these_columns_are_read_by_every_command(engine: En
     assert crawldb_of(crawl)[A]["signature"] == b"old"
 
 
-def test_merged_segments_keep_the_columns_whichever_of_them_had_them(engine: Engine, tmp_path: Path) -> None:
+def test_merged_segments_have_the_columns_if_any_source_has_them(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(C)])
     old = old_segment(crawl)
     lists: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""From replies to rows: several at a time, each its own way."""
+"""From replies to rows, several at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ A, B, C = (f"http://{name}.example/" for name in "abc")
 
 
 class Desk:
-    """Outcomes with a part of their own, and what they would queue."""
+    """An outcome writer with its own part, and the requests it queues."""
 
     def __init__(self, folder: Path, *settings: str) -> None:
         config = load(overrides=["agent.name=test", *settings])
@@ -50,7 +50,7 @@ class Desk:
         self.requests.append(asked)
 
     def rows(self, *replies: tuple[str, Reply], metadata: dict[str, str] | None = None) -> list[bool]:
-        """Write replies down; tell which were done with at once."""
+        """Write replies; return which were finished immediately."""
         taken = self.outcomes.take([(_request(url, metadata), reply) for url, reply in replies])
 
         async def finish() -> None:
@@ -87,7 +87,7 @@ def _page(url: str, body: bytes) -> Reply:
     return Fetched(replace(exchange(canonical(url), 200, body, headers), response_head=head))
 
 
-def test_a_page_that_is_parsed_apart_keeps_no_other_waiting(desk: Desk, tmp_path: Path) -> None:
+def test_page_parsed_in_another_process_does_not_delay_others(desk: Desk, tmp_path: Path) -> None:
     at_once = desk.rows((A, _page(A, LONG)), (B, _page(B, PLAIN)))
 
     assert at_once == [False, True]
@@ -100,7 +100,7 @@ def test_a_page_that_is_parsed_apart_keeps_no_other_waiting(desk: Desk, tmp_path
     assert fetches[A]["warc_offset"] < fetches[B]["warc_offset"]
 
 
-def test_what_was_not_asked_for_is_counted_and_not_written(desk: Desk, tmp_path: Path) -> None:
+def test_urls_not_requested_are_counted_and_not_written(desk: Desk, tmp_path: Path) -> None:
     stopped = Failed(canonical(A), Reason.STOPPED, "")
 
     assert desk.rows((A, stopped), (B, _page(B, PLAIN))) == [True, True]
@@ -109,7 +109,7 @@ def test_what_was_not_asked_for_is_counted_and_not_written(desk: Desk, tmp_path:
     assert list(desk.written(Segment(tmp_path / "20261116000000"))[0]) == [B]
 
 
-def test_the_target_of_a_redirect_is_queued_even_where_the_queues_are_full(desk: Desk) -> None:
+def test_redirect_target_is_queued_even_if_the_queues_are_full(desk: Desk) -> None:
     moved = Moved(exchange(canonical(A), 301, headers=(("location", C),)), canonical(C), permanent=True)
 
     desk.rows((A, moved))
@@ -117,7 +117,7 @@ def test_the_target_of_a_redirect_is_queued_even_where_the_queues_are_full(desk:
     assert desk.queued == [(C, True)]
 
 
-def test_a_cookie_of_the_metadata_goes_on_to_a_target_on_its_own_host_and_to_no_other(desk: Desk) -> None:
+def test_cookie_is_sent_to_redirect_targets_on_the_same_host_only(desk: Desk) -> None:
     for target in (A + "next", C):
         moved = Moved(exchange(canonical(A), 301, headers=(("location", target),)), canonical(target), permanent=True)
         desk.rows((A, moved), metadata={"Cookie": "id=1", "topic": "seals"})
@@ -129,7 +129,7 @@ def test_a_cookie_of_the_metadata_goes_on_to_a_target_on_its_own_host_and_to_no_
     assert decode_context(far.context).metadata == {"topic": "seals"}
 
 
-def test_what_comes_without_http_is_archived_too(desk: Desk, tmp_path: Path) -> None:
+def test_content_of_other_protocols_is_archived(desk: Desk, tmp_path: Path) -> None:
     url, headers = canonical("file:///srv/page.html"), (("Content-Type", "text/html"),)
     same = canonical("file:///srv/same.html")
     read = replace(exchange(url, 200, PLAIN, headers), request_head=b"", response_head=b"")

@@ -1,4 +1,4 @@
-"""What is written of pages: typed columns, and documents inside others."""
+"""The rows of pages: typed columns, and documents inside others."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Fake:
 
 
 def rows(*pages: Page, score: float = 1.0, settings: Sequence[str] = ()) -> list[PageRows]:
-    """Return what is written of a content in which these pages are found."""
+    """Return the rows of a content in which these pages are found."""
     config = load(None, {}, settings)
     paging = PageProcessor(config)
     paging.parsing = ContentParser(config, [("fake", Fake(pages))])
@@ -107,7 +107,7 @@ def all_of(parts: PartSet) -> list[dict[str, Any]]:
     return [each for batch in parts.scan() for each in batch.to_pylist()]
 
 
-def test_what_a_page_says_stands_in_typed_columns(tmp_path: Path) -> None:
+def test_page_metadata_is_stored_in_typed_columns(tmp_path: Path) -> None:
     segment = written(Segment(tmp_path / "1"), rows(FULL))
 
     (data,) = all_of(segment.parse_data())
@@ -132,7 +132,7 @@ def test_what_a_page_says_stands_in_typed_columns(tmp_path: Path) -> None:
     assert [(each["url"], each["rel"], each["kind"]) for each in links] == [(B, "", "a"), (C, "me", "img")]
 
 
-def test_a_page_of_which_nothing_more_was_asked_leaves_the_columns_empty(tmp_path: Path) -> None:
+def test_columns_are_empty_if_metadata_is_turned_off(tmp_path: Path) -> None:
     segment = written(Segment(tmp_path / "1"), rows(Page(url=canonical(A), text="x")))
 
     (data,) = all_of(segment.parse_data())
@@ -156,7 +156,7 @@ def test_links_to_one_target_keep_their_own_kind_and_rel(tmp_path: Path) -> None
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(1, 6), st.text(max_size=5)), max_size=4), max_size=6))
-def test_lists_of_records_become_what_arrow_makes_of_them(lists: list[list[tuple[int, str]]]) -> None:
+def test_lists_of_records_are_converted_as_arrow_does(lists: list[list[tuple[int, str]]]) -> None:
     kind = schemas.PARSE_DATA.field("headings").type
     column = [tuple(Heading(level, text) for level, text in each) for each in lists]
 
@@ -171,7 +171,7 @@ def entry(url: str, **fields: Any) -> Page:
     return Page(url=canonical(url), **fields)
 
 
-def test_documents_inside_another_stand_under_their_own_urls_and_hand_on_no_score() -> None:
+def test_inner_documents_have_their_own_urls_and_distribute_no_score() -> None:
     feed = entry(A, outlinks=(Outlink(target=canonical(B), kind="feed"),))
     inside = entry(B, title="Entry", text="words", outlinks=(Outlink(target=canonical(C)),), media_type="text/plain")
 
@@ -186,7 +186,7 @@ def test_documents_inside_another_stand_under_their_own_urls_and_hand_on_no_scor
     assert [(each.target.text, each.score) for each in found.links] == [(C, 0.0)]
 
 
-def test_a_document_inside_is_written_only_where_a_link_to_it_would_be_kept() -> None:
+def test_inner_document_is_written_only_if_the_link_rules_keep_its_url() -> None:
     pages = [entry(A), entry(A), entry(f"{A}x.jpg"), entry(C), entry("http://a.org//d?jsessionid=7")]
 
     found = rows(*pages, settings=["db.ignore_external_links=true"])
@@ -199,7 +199,7 @@ def test_a_document_inside_is_written_only_where_a_link_to_it_would_be_kept() ->
 
 
 class Failing(Fake):
-    """A parser that gives up on everything."""
+    """A parser that always fails."""
 
     def parse(self, content: Content) -> Sequence[Page]:
         raise ValueError("more than 7 tags")
@@ -215,7 +215,7 @@ class Failing(Fake):
     ],
     ids=["failed", "truncated", "of no parser"],
 )
-def test_a_page_that_could_not_be_parsed_has_failed_and_one_that_was_not_tried_is_skipped(
+def test_parse_error_is_failed_and_unsupported_content_is_skipped(
     marked: str, content: dict[str, Any], expected: tuple[str, str]
 ) -> None:
     config = load(None, {}, [f"parse.delete_failed_parse={marked}"])
@@ -231,7 +231,7 @@ def test_a_page_that_could_not_be_parsed_has_failed_and_one_that_was_not_tried_i
 
 
 @pytest.mark.parametrize(("marked", "status"), [("false", "fetched"), ("true", "parse_failed")])
-def test_the_setting_of_an_update_says_what_a_failed_parse_is_in_the_crawldb(
+def test_delete_failed_parse_decides_the_crawldb_status_of_a_failed_parse(
     engine: Engine, tmp_path: Path, marked: str, status: str
 ) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
@@ -244,7 +244,7 @@ def test_the_setting_of_an_update_says_what_a_failed_parse_is_in_the_crawldb(
 
 
 def feed_segment(crawl: CrawlDir, *, own: Sequence[dict[str, Any]], fetches: Sequence[dict[str, Any]]) -> Segment:
-    """Make a segment in which the feed A has B as an entry, and perhaps B itself was fetched."""
+    """Make a segment in which the feed A has B as an entry; optionally B itself was fetched."""
     inside = page(B, "entry", part_of=A, title="Entry")
     return make_segment(
         crawl,
@@ -254,7 +254,7 @@ def feed_segment(crawl: CrawlDir, *, own: Sequence[dict[str, Any]], fetches: Seq
     )
 
 
-def test_an_update_knows_an_entry_by_the_link_to_it_and_takes_its_links(engine: Engine, tmp_path: Path) -> None:
+def test_update_adds_an_entry_by_its_link_and_uses_its_links(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = feed_segment(crawl, own=[], fetches=[])
 
@@ -267,7 +267,7 @@ def test_an_update_knows_an_entry_by_the_link_to_it_and_takes_its_links(engine: 
 
 
 @pytest.mark.parametrize(("said", "status"), [("success", "fetched"), ("failed", "parse_failed")])
-def test_an_update_goes_by_the_page_that_was_fetched_and_not_by_an_entry_of_its_url(
+def test_update_uses_the_fetched_page_not_an_entry_with_its_url(
     engine: Engine, tmp_path: Path, said: str, status: str
 ) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
@@ -280,7 +280,7 @@ def test_an_update_goes_by_the_page_that_was_fetched_and_not_by_an_entry_of_its_
         assert crawldb_of(crawl)[B]["signature"] == b"page"
 
 
-def test_an_entry_does_not_take_the_links_of_its_page_out_of_the_linkdb(engine: Engine, tmp_path: Path) -> None:
+def test_entry_does_not_remove_the_links_of_its_page_from_the_linkdb(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
     before = make_segment(
         crawl, "20261114000000", fetches=[fetch(B)], pages=[page(B)], links=[link(B, "http://d.org/", anchor="d")]
@@ -315,7 +315,7 @@ def test_each_row_of_a_url_has_its_own_text_in_sql(tmp_path: Path) -> None:
     assert (held.parse_data["parse_status"], held.parse_text["text"]) == ("success", "at length")
 
 
-def test_an_entry_that_was_never_fetched_is_found_in_its_segment(tmp_path: Path) -> None:
+def test_entry_that_was_never_fetched_is_found_in_its_segment(tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = feed_segment(crawl, own=[], fetches=[])
 
@@ -326,7 +326,7 @@ def test_an_entry_that_was_never_fetched_is_found_in_its_segment(tmp_path: Path)
     assert entry_json(held)["parse_data"]["title"] == "Entry"
 
 
-def test_what_a_page_says_about_itself_is_an_object_in_json(tmp_path: Path) -> None:
+def test_page_metadata_is_an_object_in_json(tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = make_segment(crawl, fetches=[fetch(A)], pages=[page(A, about='{"title":"Seals"}', published=DAY)])
 

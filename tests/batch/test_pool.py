@@ -1,4 +1,4 @@
-"""The processes that fetch."""
+"""The pool of workers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scoter.config import load
 linux = pytest.mark.skipif(sys.platform != "linux", reason="copies of a process are made on Linux alone")
 
 
-def test_ctrl_c_while_a_process_starts_is_left_to_its_parent(capfd: pytest.CaptureFixture[str]) -> None:
+def test_starting_worker_ignores_ctrl_c(capfd: pytest.CaptureFixture[str]) -> None:
     with FetchPool() as pool:
         pool._start()
         (process,) = pool._processes
@@ -30,14 +30,14 @@ def test_ctrl_c_while_a_process_starts_is_left_to_its_parent(capfd: pytest.Captu
 
 
 def _forking(name: str) -> subprocess.CompletedProcess[str]:
-    """Run a part of ``tests.batch.forking`` in a process that has no other threads, as pytest's has."""
+    """Run a function of ``tests.batch.forking`` in a process with one thread; pytest's has more."""
     command = [sys.executable, "-m", "tests.batch.forking", name]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, env=environment)
 
 
 @linux
-def test_copies_each_have_a_pipe_of_their_own_and_end_with_it() -> None:
+def test_forked_workers_have_separate_pipes_and_end_when_they_close() -> None:
     found = json.loads(_forking("pipes").stdout)
 
     assert found["said"] == found["expected"]
@@ -47,12 +47,12 @@ def test_copies_each_have_a_pipe_of_their_own_and_end_with_it() -> None:
 
 
 @linux
-def test_copies_do_with_signals_as_fetching_processes_do() -> None:
+def test_forked_workers_handle_signals_like_spawned_ones() -> None:
     assert json.loads(_forking("signals").stdout) == {"interrupted": 0, "ended": -signal.SIGTERM}
 
 
 @linux
-def test_copies_end_when_their_owner_is_killed() -> None:
+def test_forked_workers_end_when_their_parent_is_killed() -> None:
     # They hold its standard output, which is read to its end only when the last of them is gone.
     done = _forking("killed")
 
@@ -61,8 +61,8 @@ def test_copies_end_when_their_owner_is_killed() -> None:
 
 
 @linux
-def test_a_command_is_alone_when_it_makes_copies() -> None:
-    """Otherwise all would be started anew, half a second each, and nobody would notice."""
+def test_command_has_one_thread_when_it_forks() -> None:
+    """Otherwise workers would be spawned, half a second each, without notice."""
     code = "\n".join(
         [
             "from scoter.cli.main import tune_process",
@@ -80,9 +80,7 @@ def test_a_command_is_alone_when_it_makes_copies() -> None:
     assert done.stdout == "2\n"
 
 
-def test_no_copies_are_made_where_nobody_can_tell_what_else_runs(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_nothing_is_forked_if_the_threads_are_unknown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("scoter.batch.worker.pool._TASKS", tmp_path / "missing")
 
     with FetchPool() as pool:
@@ -90,7 +88,7 @@ def test_no_copies_are_made_where_nobody_can_tell_what_else_runs(
         assert pool._processes == []
 
 
-def test_no_copies_are_made_where_another_thread_runs() -> None:
+def test_nothing_is_forked_while_another_thread_runs() -> None:
     done = threading.Event()
     other = threading.Thread(target=done.wait)
     other.start()
@@ -103,7 +101,7 @@ def test_no_copies_are_made_where_another_thread_runs() -> None:
         other.join()
 
 
-def test_what_is_said_for_all_processes_is_divided_among_them() -> None:
+def test_global_limits_are_divided_among_workers() -> None:
     config = load(overrides=["fetch.threads=50", "fetch.throughput_threshold_pages=10", "fetch.bandwidth_target=4MiB"])
 
     fetch = share_limits(config, 4).fetch

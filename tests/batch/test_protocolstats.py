@@ -1,4 +1,4 @@
-"""What fetches led to, counted over segments."""
+"""Counts of the outcomes of fetches."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def test_fetches_are_counted_by_status_reason_and_http_status(tmp_path: Path, en
     assert found == [("success", None, 200, 4), ("gone", "not_found", 404, 2), ("retry", "timeout", None, 1)]
 
 
-def test_a_crawl_without_segments_has_nothing_to_count(tmp_path: Path, engine: Engine) -> None:
+def test_crawl_without_segments_has_no_counts(tmp_path: Path, engine: Engine) -> None:
     assert list(protocolstats(engine, crawl_at(tmp_path / "crawl").all_segments())) == []

@@ -1,4 +1,4 @@
-"""What prune removes, what it never does, and what it only says."""
+"""prune: what it removes, what it keeps, and what it prints."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def left(crawl: CrawlDir) -> str:
     return "".join(each.name for each in crawl.all_segments())
 
 
-def test_segments_that_are_older_and_in_the_crawldb_go(crawl: CrawlDir) -> None:
+def test_older_applied_segments_are_removed(crawl: CrawlDir) -> None:
     size = sum(path.stat().st_size for path in (crawl.segments / "1").rglob("*") if path.is_file())
 
     made = prune(crawl, now=NOW, older_than=30 * DAY)
@@ -48,24 +48,24 @@ def test_segments_that_are_older_and_in_the_crawldb_go(crawl: CrawlDir) -> None:
     assert not list(crawl.segments.glob(".*"))
 
 
-def test_nothing_is_older_than_the_calendar(crawl: CrawlDir) -> None:
+def test_age_beyond_the_calendar_removes_nothing(crawl: CrawlDir) -> None:
     assert prune(crawl, now=NOW, older_than=1_000_000 * DAY).removed == ()
 
 
-def test_the_newest_segments_stay_however_old(crawl: CrawlDir) -> None:
+def test_newest_segments_are_kept_however_old(crawl: CrawlDir) -> None:
     prune(crawl, now=NOW, keep=3, older_than=DAY)
 
     assert left(crawl) == "234"
 
 
-def test_a_segment_that_is_not_in_the_crawldb_stays_and_it_is_said_why(crawl: CrawlDir) -> None:
+def test_unapplied_segment_is_kept_with_the_reason(crawl: CrawlDir) -> None:
     made = prune(crawl, now=NOW, keep=0)
 
     assert left(crawl) == "4"
     assert [(each.name, each.why) for each in made.spared] == [("4", "not in the crawldb yet")]
 
 
-def test_where_there_is_a_linkdb_a_segment_must_be_in_it_too(crawl: CrawlDir) -> None:
+def test_segment_must_also_be_in_an_existing_linkdb(crawl: CrawlDir) -> None:
     write_linkdb(crawl, {}, applied=["1"])
 
     prune(crawl, now=NOW, keep=0)
@@ -73,7 +73,7 @@ def test_where_there_is_a_linkdb_a_segment_must_be_in_it_too(crawl: CrawlDir) ->
     assert left(crawl) == "234"
 
 
-def test_an_unfinished_segment_stays_whatever_the_tables_say(crawl: CrawlDir) -> None:
+def test_unfinished_segment_is_kept_even_if_applied(crawl: CrawlDir) -> None:
     (crawl.segments / "2" / FETCHED).unlink()
 
     prune(crawl, now=NOW, keep=0)
@@ -81,7 +81,7 @@ def test_an_unfinished_segment_stays_whatever_the_tables_say(crawl: CrawlDir) ->
     assert left(crawl) == "24"
 
 
-def test_force_spares_nothing_but_what_is_being_worked_on(crawl: CrawlDir) -> None:
+def test_force_removes_everything_except_locked_segments(crawl: CrawlDir) -> None:
     (crawl.segments / "1" / FETCHED).unlink()
 
     with crawl.segment("4").lock("fetch"), pytest.raises(UsageError, match="fetch"):
@@ -90,14 +90,14 @@ def test_force_spares_nothing_but_what_is_being_worked_on(crawl: CrawlDir) -> No
     assert left(crawl) == "4"
 
 
-def test_a_dry_run_removes_nothing(crawl: CrawlDir) -> None:
+def test_dry_run_removes_nothing(crawl: CrawlDir) -> None:
     made = prune(crawl, now=NOW, keep=1, dry_run=True)
 
     assert [each.name for each in made.removed] == ["1", "2", "3"]
     assert left(crawl) == "1234"
 
 
-def test_versions_that_are_no_longer_kept_go_unless_somebody_reads_them(crawl: CrawlDir) -> None:
+def test_outdated_versions_are_removed_unless_in_use(crawl: CrawlDir) -> None:
     read = Table.open(crawl.crawldb)
     held = Table.open(crawl.crawldb)
     for _ in range(3):
@@ -118,14 +118,14 @@ def test_versions_that_are_no_longer_kept_go_unless_somebody_reads_them(crawl: C
     assert left(crawl) == "1234"
 
 
-def test_what_makes_no_sense_is_refused(crawl: CrawlDir) -> None:
+def test_invalid_options_are_rejected(crawl: CrawlDir) -> None:
     with pytest.raises(UsageError, match="nothing to remove"):
         prune(crawl, now=NOW)
     with pytest.raises(UsageError, match="--keep-segments"):
         prune(crawl, now=NOW, keep=-1)
 
 
-def test_the_command_shows_what_goes(crawl: CrawlDir, run: Run) -> None:
+def test_command_lists_what_it_removes(crawl: CrawlDir, run: Run) -> None:
     shown = run("prune", crawl.path, "--keep-segments", "2", "--dry-run")
     done = run("prune", crawl.path, "--keep-segments", "2", "--json")
     again = run("prune", crawl.path, "--keep-segments", "2")
@@ -139,7 +139,7 @@ def test_the_command_shows_what_goes(crawl: CrawlDir, run: Run) -> None:
 
 
 @pytest.mark.parametrize("age", ["1", " 30 ", "1.5", "1e1"])
-def test_an_age_without_a_unit_removes_nothing(crawl: CrawlDir, run: Run, age: str) -> None:
+def test_age_without_a_unit_is_rejected(crawl: CrawlDir, run: Run, age: str) -> None:
     wrong = run("prune", crawl.path, "--segments-older-than", age)
 
     assert wrong.code == 2

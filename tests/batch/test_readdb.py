@@ -1,4 +1,4 @@
-"""The crawldb read: statistics, one record, the best, and those that are selected."""
+"""readdb: statistics, one record, the best URLs, and selected records."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def test_statistics_count_every_url_once(crawl: CrawlDir, engine: Engine) -> Non
     assert (found.fetch_time.least, found.interval.least, found.interval.most) == (EARLY, 86_400, 2_592_000)
 
 
-def test_an_empty_crawldb_has_statistics_too(tmp_path: Path, engine: Engine) -> None:
+def test_empty_crawldb_has_statistics(tmp_path: Path, engine: Engine) -> None:
     crawl = crawl_at(tmp_path / "empty")
     write_crawldb(crawl, [])
 
@@ -82,9 +82,7 @@ def test_an_empty_crawldb_has_statistics_too(tmp_path: Path, engine: Engine) -> 
     assert found.score.least is None
 
 
-def test_scores_that_are_no_finite_numbers_do_not_keep_statistics_from_being_told(
-    tmp_path: Path, engine: Engine
-) -> None:
+def test_statistics_ignore_scores_that_are_not_finite(tmp_path: Path, engine: Engine) -> None:
     crawl = crawl_at(tmp_path / "odd")
     scores = (float("nan"), float("inf"), float("-inf"), None, 2.0, -1e308)
     write_crawldb(crawl, [datum(f"http://a.org/{number}", score=score) for number, score in enumerate(scores)])
@@ -95,21 +93,21 @@ def test_scores_that_are_no_finite_numbers_do_not_keep_statistics_from_being_tol
     assert found.score_quantiles == {"p50": pytest.approx(-5e307), "p100": 2.0}
 
 
-def test_a_crawl_without_a_crawldb_is_told_what_to_do(tmp_path: Path) -> None:
+def test_missing_crawldb_suggests_inject(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no crawldb yet") as error:
         record(crawl_at(tmp_path / "none"), CONFIG, "http://a.org/")
 
     assert "scoter inject" in str(error.value)
 
 
-def test_hosts_come_with_their_statuses_the_largest_first(crawl: CrawlDir, engine: Engine) -> None:
+def test_hosts_are_listed_with_statuses_largest_first(crawl: CrawlDir, engine: Engine) -> None:
     first, second = host_statuses(crawl, engine, CONFIG)
 
     assert (first["host"], first["urls"], first["fetched"], first["gone"], first["orphan"]) == ("a.org", 3, 1, 1, 0)
     assert second["host"] == "b.org"
 
 
-def test_a_record_is_found_in_any_spelling_of_its_url(crawl: CrawlDir) -> None:
+def test_record_is_found_by_any_spelling_of_its_url(crawl: CrawlDir) -> None:
     found = record(crawl, CONFIG, "HTTP://B.org:80/x/../%C3%A9#here")
 
     assert found is not None
@@ -117,7 +115,7 @@ def test_a_record_is_found_in_any_spelling_of_its_url(crawl: CrawlDir) -> None:
     assert record(crawl, CONFIG, "http://b.org/") is None
 
 
-def test_columns_of_active_plugins_are_part_of_a_record_whether_they_are_stored_or_not(tmp_path: Path) -> None:
+def test_record_has_the_columns_of_active_plugins_stored_or_not(tmp_path: Path) -> None:
     active = load(None, {}, ["scoring.filter_order=depth"])
     names = [column.name for column in schemas.plugin_columns(chain("scoring", active))]
     crawl = crawl_at(tmp_path / "crawl")
@@ -133,10 +131,10 @@ def test_columns_of_active_plugins_are_part_of_a_record_whether_they_are_stored_
     assert after[names[0]] == 3
 
 
-def test_the_best_come_first_and_ties_by_url(crawl: CrawlDir, engine: Engine) -> None:
+def test_top_urls_are_ordered_by_score_then_by_url(crawl: CrawlDir, engine: Engine) -> None:
     assert [row["url"] for row in top(crawl, engine, CONFIG, n=2)] == ["http://a.org/", "http://b.org/%C3%A9"]
     assert len(list(top(crawl, engine, CONFIG, n=9, min_score=1.0))) == 3
-    with pytest.raises(UserError, match="not a number of URLs"):
+    with pytest.raises(UserError, match="--top-n: must be at least 1, not 0"):
         list(top(crawl, engine, CONFIG, n=0))
 
 
@@ -153,13 +151,13 @@ def test_the_best_come_first_and_ties_by_url(crawl: CrawlDir, engine: Engine) ->
         ({"sample": 1.0, "status": "gone"}, ["http://a.org/gone"]),
     ],
 )
-def test_records_are_selected_by_all_that_is_said(
+def test_records_must_meet_all_conditions(
     crawl: CrawlDir, engine: Engine, wanted: dict[str, Any], found: list[str]
 ) -> None:
     assert selected(crawl, engine, **wanted) == found
 
 
-def test_an_expression_may_name_the_columns_of_active_plugins(tmp_path: Path, engine: Engine) -> None:
+def test_expression_may_use_columns_of_active_plugins(tmp_path: Path, engine: Engine) -> None:
     crawl = crawl_at(tmp_path / "deep")
     extra = schemas.plugin_columns(chain("scoring", DEEP))
     rows = [datum("http://a.org/", depth=1), datum("http://b.org/", depth=3), datum("http://c.org/")]
@@ -172,13 +170,13 @@ def test_an_expression_may_name_the_columns_of_active_plugins(tmp_path: Path, en
         select(crawl, engine, CONFIG, RecordFilter(expr="depth <= 2"), now=NOW)
 
 
-def test_all_records_come_by_key(crawl: CrawlDir, engine: Engine) -> None:
+def test_all_records_are_sorted_by_key(crawl: CrawlDir, engine: Engine) -> None:
     urls = selected(crawl, engine)
 
     assert urls == ["http://a.org/", "http://a.org/gone", "http://a.org/new", "http://b.org/%C3%A9"]
 
 
-def test_a_sample_is_a_part_of_all_and_the_same_each_time(tmp_path: Path, engine: Engine) -> None:
+def test_sample_is_a_stable_subset(tmp_path: Path, engine: Engine) -> None:
     crawl = crawl_at(tmp_path / "many")
     write_crawldb(crawl, [datum(f"http://a.org/{number}") for number in range(400)])
 
@@ -193,21 +191,19 @@ def test_a_sample_is_a_part_of_all_and_the_same_each_time(tmp_path: Path, engine
     ("wanted", "told"),
     [
         ({"status": "fetchd"}, "Did you mean fetched"),
-        ({"sample": 2.0}, "not a share"),
+        ({"sample": 2.0}, "must be from 0 to 1, not 2.0"),
         ({"regex": "("}, "unmatched ("),
         ({"expr": "scor > 1"}, "did you mean score"),
     ],
 )
-def test_a_selection_that_means_nothing_is_told(
-    crawl: CrawlDir, engine: Engine, wanted: dict[str, Any], told: str
-) -> None:
+def test_invalid_selection_is_rejected(crawl: CrawlDir, engine: Engine, wanted: dict[str, Any], told: str) -> None:
     with pytest.raises(UserError) as error:
         selected(crawl, engine, **wanted)
 
     assert told in str(error.value)
 
 
-def test_every_format_of_a_dump_holds_the_same_records(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
+def test_every_dump_format_has_the_same_records(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
     texts = {}
     for form in ("csv", "json", "parquet", "plain"):
         schema, batches = select(crawl, engine, CONFIG, RecordFilter(), now=NOW)
@@ -227,7 +223,7 @@ def test_every_format_of_a_dump_holds_the_same_records(crawl: CrawlDir, engine: 
     assert texts["plain"].getvalue().decode().startswith("http://a.org/\n  key")
 
 
-def test_a_dump_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+def test_failed_dump_keeps_the_existing_file(tmp_path: Path) -> None:
     file = tmp_path / "out.csv"
     file.write_text("before")
 
@@ -250,7 +246,7 @@ def test_quantiles_of_single_values_are_exact(values: list[float], share: float)
     assert found == pytest.approx(ordered[low] + (ordered[high] - ordered[low]) * (rank - low))
 
 
-def test_quantiles_of_a_column_are_right_within_half_a_percent(tmp_path: Path, engine: Engine) -> None:
+def test_quantiles_of_a_column_are_within_half_a_percent(tmp_path: Path, engine: Engine) -> None:
     scores = [number**3 / 1_000 - 5 for number in range(1, 2_000)] + [0.0] * 500
     ordered = sorted(scores)
     schema = pa.schema([("score", pa.float64())])

@@ -1,4 +1,4 @@
-"""What the linkdb says of a URL, and its dumps."""
+"""readlinkdb: the inlinks of a URL, and dumps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def crawl(tmp_path: Path) -> CrawlDir:
     return made
 
 
-def test_a_url_is_found_in_whatever_spelling_and_its_links_come_in_order(crawl: CrawlDir) -> None:
+def test_url_is_found_by_any_spelling_with_sorted_links(crawl: CrawlDir) -> None:
     found = inlinks(crawl, "HTTP://A.org:80")
 
     assert found == [{"url": B, "anchor": "y"}, {"url": C, "anchor": "a"}, {"url": C, "anchor": "z"}]
@@ -35,7 +35,7 @@ def test_a_url_is_found_in_whatever_spelling_and_its_links_come_in_order(crawl: 
     assert inlinks(crawl, "http://unknown.org/") is None
 
 
-def test_a_dump_holds_every_link_in_order_under_its_own_url(crawl: CrawlDir) -> None:
+def test_dump_has_every_link_sorted_under_its_url(crawl: CrawlDir) -> None:
     _, batches = select(crawl)
 
     found = {row["url"]: [(each["url"], each["anchor"]) for each in row["inlinks"]] for row in iter_rows(batches)}
@@ -43,7 +43,7 @@ def test_a_dump_holds_every_link_in_order_under_its_own_url(crawl: CrawlDir) -> 
     assert found == {url: sorted(links) for url, links in LINKS.items()}
 
 
-def test_a_pattern_chooses_what_is_dumped(crawl: CrawlDir) -> None:
+def test_pattern_selects_the_dumped_urls(crawl: CrawlDir) -> None:
     _, batches = select(crawl, "//[bc]")
 
     assert [row["url"] for row in iter_rows(batches)] == [B, C]
@@ -51,12 +51,12 @@ def test_a_pattern_chooses_what_is_dumped(crawl: CrawlDir) -> None:
         select(crawl, "(")
 
 
-def test_a_crawl_without_a_linkdb_is_told_how_to_get_one(tmp_path: Path) -> None:
+def test_missing_linkdb_suggests_invertlinks(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="scoter invertlinks"):
         inlinks(crawl_at(tmp_path / "new"), A)
 
 
-def test_the_command_shows_a_url_and_writes_dumps(crawl: CrawlDir, run: Run) -> None:
+def test_command_shows_a_url_and_writes_dumps(crawl: CrawlDir, run: Run) -> None:
     shown = run("readlinkdb", crawl.path, "--url", "a.org")
     one = run("readlinkdb", crawl.path, "--url", A, "--json")
     unknown = run("readlinkdb", crawl.path, "--url", B)

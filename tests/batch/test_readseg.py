@@ -1,4 +1,4 @@
-"""Segments read: how far they have come, all of one URL, and all of a segment."""
+"""readseg: the state of segments, one URL, and whole segments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def crawl(tmp_path: Path) -> CrawlDir:
 
 
 def archived(crawl: CrawlDir, name: str, body: bytes = BODY, **fields: str) -> dict[str, Any]:
-    """Archive a page in a segment that is still to be made, and return its fetch."""
+    """Archive a page for a segment that does not exist yet, and return its fetch."""
     folder = crawl.segments / name / "content"
     folder.mkdir(parents=True)
     headers = tuple((key.replace("_", "-"), value) for key, value in fields.items())
@@ -80,7 +80,7 @@ def whole(crawl: CrawlDir) -> Segment:
     return segment
 
 
-def test_a_listing_does_without_a_crawldb_whose_first_version_is_being_written(crawl: CrawlDir) -> None:
+def test_summary_ignores_a_crawldb_without_a_finished_version(crawl: CrawlDir) -> None:
     write_segment(crawl, "1", fetches=[datum(A, "success")], pages=[page(A)])
 
     with Table.write(crawl.crawldb, schemas.CRAWLDB):
@@ -89,7 +89,7 @@ def test_a_listing_does_without_a_crawldb_whose_first_version_is_being_written(c
     assert (only.segment, only.fetched) == ("1", 1)
 
 
-def test_a_listing_tells_how_far_each_segment_has_come(crawl: CrawlDir) -> None:
+def test_summary_shows_the_state_of_each_segment(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(A)], applied=["1"])
     early = {**datum(B, "gone"), "fetch_time": NOW - timedelta(minutes=5)}
     late = {**datum(A, "success"), "fetch_time": NOW}
@@ -112,7 +112,7 @@ def test_a_listing_tells_how_far_each_segment_has_come(crawl: CrawlDir) -> None:
     ]
 
 
-def test_all_that_a_segment_has_of_a_url_is_found_with_its_archived_bytes(crawl: CrawlDir) -> None:
+def test_entry_holds_all_rows_of_a_url_and_its_archived_bytes(crawl: CrawlDir) -> None:
     whole(crawl)
 
     (found,) = find_entries(CONFIG, crawl.all_segments(), "HTTP://a.org")
@@ -129,7 +129,7 @@ def test_all_that_a_segment_has_of_a_url_is_found_with_its_archived_bytes(crawl:
     assert (found.content.status, found.content.body) == (200, BODY)
 
 
-def test_a_page_can_be_had_in_utf_8(crawl: CrawlDir) -> None:
+def test_recode_converts_a_page_to_utf_8(crawl: CrawlDir) -> None:
     whole(crawl)
 
     (found,) = find_entries(CONFIG, crawl.all_segments(), A, recode=True)
@@ -138,7 +138,7 @@ def test_a_page_can_be_had_in_utf_8(crawl: CrawlDir) -> None:
     assert found.content.body == "<p>naïve</p>".encode()
 
 
-def test_content_codings_are_undone(crawl: CrawlDir) -> None:
+def test_content_codings_are_removed(crawl: CrawlDir) -> None:
     fetch = archived(crawl, "1", gzip.compress(b"hello"), Content_Encoding="gzip", Content_Type="text/plain")
     (crawl.segments / "1").rename(crawl.path / "aside")
     segment = write_segment(crawl, "1", fetches=[fetch])
@@ -150,7 +150,7 @@ def test_content_codings_are_undone(crawl: CrawlDir) -> None:
     assert found.content.body == b"hello"
 
 
-def test_an_archive_name_cannot_lead_out_of_the_segment(crawl: CrawlDir, tmp_path: Path) -> None:
+def test_archive_name_cannot_lead_out_of_the_segment(crawl: CrawlDir, tmp_path: Path) -> None:
     fetch = archived(crawl, "1", Content_Type="text/html")
     (crawl.segments / "1").rename(tmp_path / "aside")
     segment = write_segment(crawl, "1", fetches=[{**fetch, "warc_file": f"{tmp_path}/aside/content/part.warc.gz"}])
@@ -159,7 +159,7 @@ def test_an_archive_name_cannot_lead_out_of_the_segment(crawl: CrawlDir, tmp_pat
         list(find_entries(CONFIG, [segment], A))
 
 
-def test_a_url_is_found_in_every_segment_that_has_it(crawl: CrawlDir) -> None:
+def test_url_is_found_in_every_segment_that_has_it(crawl: CrawlDir) -> None:
     write_segment(crawl, "1", fetches=[datum(A, "retry")])
     write_segment(crawl, "2", fetches=[datum(B, "success")])
     write_segment(crawl, "3", generates=[datum(A, "unfetched")], done=[])
@@ -168,7 +168,7 @@ def test_a_url_is_found_in_every_segment_that_has_it(crawl: CrawlDir) -> None:
     assert list(find_entries(CONFIG, crawl.all_segments(), "http://nobody.org/")) == []
 
 
-def test_a_dump_has_every_url_once_with_all_its_parts(crawl: CrawlDir, engine: Engine) -> None:
+def test_dump_has_every_url_once_with_all_its_parts(crawl: CrawlDir, engine: Engine) -> None:
     segment = whole(crawl)
 
     first, second = entries(crawl, engine, CONFIG, segment, SegmentParts(), recode=True)
@@ -182,9 +182,7 @@ def test_a_dump_has_every_url_once_with_all_its_parts(crawl: CrawlDir, engine: E
 
 
 @pytest.mark.parametrize("turn", [1, -1])
-def test_of_two_fetches_of_a_url_the_last_is_shown_as_updates_go_by_it(
-    crawl: CrawlDir, engine: Engine, turn: int
-) -> None:
+def test_last_of_two_fetches_of_a_url_is_shown(crawl: CrawlDir, engine: Engine, turn: int) -> None:
     fetches = [datum(A, "retry", fetch_time=NOW - timedelta(hours=1)), datum(A, "success", fetch_time=NOW)]
     segment = write_segment(crawl, "1", fetches=fetches[::turn])
 
@@ -194,7 +192,7 @@ def test_of_two_fetches_of_a_url_the_last_is_shown_as_updates_go_by_it(
     assert [found.fetch["status"] for found in (shown, dumped) if found.fetch] == ["success", "success"]
 
 
-def test_a_dump_leaves_out_what_is_not_wanted(crawl: CrawlDir, engine: Engine) -> None:
+def test_dump_omits_unwanted_parts(crawl: CrawlDir, engine: Engine) -> None:
     segment = whole(crawl)
 
     (only_content, _) = entries(
@@ -212,7 +210,7 @@ def test_a_dump_leaves_out_what_is_not_wanted(crawl: CrawlDir, engine: Engine) -
     assert no_content.fetch is not None
 
 
-def test_a_holding_reads_as_text_and_as_an_object(crawl: CrawlDir) -> None:
+def test_entry_is_written_as_text_and_as_json(crawl: CrawlDir) -> None:
     (found,) = find_entries(CONFIG, [whole(crawl)], A, recode=True)
 
     lines = list(entry_lines(found))
@@ -225,7 +223,7 @@ def test_a_holding_reads_as_text_and_as_an_object(crawl: CrawlDir) -> None:
     assert shown["parse_data"]["title"] == "A title"
 
 
-def test_a_body_that_is_no_text_is_not_shown_as_text(crawl: CrawlDir) -> None:
+def test_binary_body_is_not_shown_as_text(crawl: CrawlDir) -> None:
     fetch = archived(crawl, "draft", b"\x89PNG\x00\x00", Content_Type="image/png")
     (crawl.segments / "draft").rename(crawl.path / "aside")
     segment = write_segment(crawl, "1", fetches=[fetch])
@@ -236,7 +234,7 @@ def test_a_body_that_is_no_text_is_not_shown_as_text(crawl: CrawlDir) -> None:
     assert not any("PNG" in line for line in entry_lines(found))
 
 
-def test_a_segment_is_chosen_by_name_or_the_newest_is_taken(crawl: CrawlDir) -> None:
+def test_segments_are_selected_by_name_or_newest(crawl: CrawlDir) -> None:
     with pytest.raises(UserError, match="no segments"):
         select_segments(crawl, None)
     write_segment(crawl, "1")
@@ -245,5 +243,5 @@ def test_a_segment_is_chosen_by_name_or_the_newest_is_taken(crawl: CrawlDir) -> 
     assert [each.name for each in select_segments(crawl, None)] == ["1", "2"]
     assert [each.name for each in select_segments(crawl, None, newest=True)] == ["2"]
     assert [each.name for each in select_segments(crawl, "1")] == ["1"]
-    with pytest.raises(UserError, match="no segment 9"):
+    with pytest.raises(UserError, match="no such segment: 9"):
         select_segments(crawl, "9")

@@ -1,4 +1,4 @@
-"""The hosts and domains to which a crawl goes."""
+"""The scope of a crawl: its hosts and domains."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scoter.core.filters.domain import parse_scope
 from scoter.core.url import canonical
 
 
-def test_a_scope_that_a_person_wrote_into_in_another_encoding_is_extended_and_keeps_their_lines(
+def test_edited_scope_in_another_encoding_is_extended_and_keeps_its_lines(
     tmp_path: Path,
 ) -> None:
     crawl = crawl_at(tmp_path / "crawl")
@@ -37,7 +37,7 @@ def test_a_scope_that_a_person_wrote_into_in_another_encoding_is_extended_and_ke
         "file:///srv/pages/",
     ],
 )
-def test_the_scope_takes_in_every_seed_that_it_was_made_of(tmp_path: Path, kind: str, seed: str) -> None:
+def test_scope_includes_every_seed(tmp_path: Path, kind: str, seed: str) -> None:
     crawl = crawl_at(tmp_path / "crawl")
     url = canonical(seed)
 

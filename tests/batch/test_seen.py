@@ -1,11 +1,11 @@
-"""What was met lately."""
+"""Recently requested URLs."""
 
 from __future__ import annotations
 
 from scoter.batch.worker.outcomes import RecentUrls
 
 
-def test_what_was_met_longer_ago_than_asked_counts_as_new() -> None:
+def test_url_added_before_the_period_counts_as_new() -> None:
     now = 0.0
     seen = RecentUrls(10, clock=lambda: now)
     assert seen.add("a", within=60)

@@ -1,4 +1,4 @@
-"""sitemap: which URLs of sitemaps come into the crawldb, and what becomes of those it knows."""
+"""sitemap: which entries are added to the crawldb, and what happens to known URLs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ A, B = f"{HOST}/", "http://b.org/"
 
 
 class Sites:
-    """Files by their URL; one whose text begins with ``->`` is a redirect. ``asked`` holds what was asked for."""
+    """Files by URL; a text that begins with ``->`` is a redirect. ``asked`` holds the requests."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes | str] = {}
@@ -91,7 +91,7 @@ def crawl(tmp_path: Path) -> CrawlDir:
 
 
 def listing(*entries: str) -> str:
-    """Return a sitemap of paths; more elements of an entry stand behind its path."""
+    """Return a sitemap of paths; further elements of an entry follow its path."""
     parted = [entry.partition(" ") for entry in entries]
     return "<urlset>" + "".join(f"<url><loc>{loc}</loc>{more}</url>" for loc, _, more in parted) + "</urlset>"
 
@@ -110,7 +110,7 @@ def urls_of(crawl: CrawlDir) -> set[str]:
     return set(crawldb_of(crawl)) - {A}
 
 
-def test_sitemaps_that_robots_name_are_read_for_the_sites_of_the_crawldb(
+def test_sitemaps_named_by_robots_txt_are_read_for_the_sites_of_the_crawldb(
     crawl: CrawlDir, engine: Engine, web: Sites
 ) -> None:
     web.files = {
@@ -127,7 +127,7 @@ def test_sitemaps_that_robots_name_are_read_for_the_sites_of_the_crawldb(
     assert f"{HOST}/sitemap.xml" not in web.asked
 
 
-def test_what_an_entry_says_becomes_its_record(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
+def test_fields_of_an_entry_set_its_record(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
     said = {
         "/all": "<priority>0.8</priority><changefreq>daily</changefreq><lastmod>2026-11-01</lastmod>",
         "/zero": "<priority>0.0</priority><changefreq>always</changefreq><lastmod>2030-01-01</lastmod>",
@@ -149,7 +149,7 @@ def test_what_an_entry_says_becomes_its_record(crawl: CrawlDir, engine: Engine, 
     assert {(row["status"], row["fetch_time"], row["retries"]) for row in found.values()} == {("unfetched", NOW, 0)}
 
 
-def test_of_a_url_that_is_listed_twice_the_first_entry_counts(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
+def test_first_entry_of_a_url_listed_twice_counts(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
     web.files = {
         f"{HOST}/sitemap.xml": listing("/x <priority>0.9</priority>", "/x <priority>0.1</priority>", "/y#z", "/y")
     }
@@ -157,7 +157,7 @@ def test_of_a_url_that_is_listed_twice_the_first_entry_counts(crawl: CrawlDir, e
     assert (done.new, crawldb_of(crawl)[f"{HOST}/x"]["score"]) == (2, 0.9)
 
 
-def test_a_known_url_stays_as_it_is(tmp_path: Path, engine: Engine, web: Sites) -> None:
+def test_known_url_is_left_unchanged(tmp_path: Path, engine: Engine, web: Sites) -> None:
     crawl = make_crawl(tmp_path / "c", [known(A, "fetched", score=5.0, interval=77, modified_time=NOW - DAY)])
     before = crawldb_of(crawl)
     web.files = {f"{HOST}/sitemap.xml": listing("/ <priority>0.1</priority><changefreq>daily</changefreq>")}
@@ -168,7 +168,7 @@ def test_a_known_url_stays_as_it_is(tmp_path: Path, engine: Engine, web: Sites) 
         assert table.version == 1
 
 
-def test_overwriting_changes_what_the_entry_says_and_nothing_else(tmp_path: Path, engine: Engine, web: Sites) -> None:
+def test_overwrite_changes_only_fields_that_the_entry_has(tmp_path: Path, engine: Engine, web: Sites) -> None:
     rows = [
         known(f"{HOST}/{name}", status, score=5.0, interval=77, modified_time=modified, retries=2, metadata={"k": "v"})
         for name, status, modified in (
@@ -204,13 +204,13 @@ def test_overwriting_changes_what_the_entry_says_and_nothing_else(tmp_path: Path
     assert f"{HOST}/new" in after
 
 
-def test_a_sitemap_speaks_for_what_lies_below_it(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
+def test_sitemap_is_authoritative_for_its_folder(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
     web.files = {f"{HOST}/shop/map.xml": listing("/shop/1", "/about", B)}
     done = read(crawl, engine, web, f"{HOST}/shop/map.xml")
     assert (urls_of(crawl), done.outside) == ({f"{HOST}/shop/1"}, 2)
 
 
-def test_a_sitemap_that_robots_name_speaks_for_the_site_and_so_do_those_of_its_index(
+def test_sitemap_named_by_robots_txt_and_its_children_cover_the_site(
     crawl: CrawlDir, engine: Engine, web: Sites
 ) -> None:
     web.files = {
@@ -222,13 +222,13 @@ def test_a_sitemap_that_robots_name_speaks_for_the_site_and_so_do_those_of_its_i
     assert (urls_of(crawl), done.outside) == ({f"{HOST}/1", f"{B}maps/deep/2"}, 2)
 
 
-def test_without_strictness_every_url_is_taken(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
+def test_every_url_is_accepted_if_not_strict(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
     web.files = {f"{HOST}/shop/map.xml": listing("/about", B)}
     done = read(crawl, engine, web, f"{HOST}/shop/map.xml", strict=False)
     assert (urls_of(crawl), done.outside) == ({f"{HOST}/about", B}, 0)
 
 
-def test_filters_and_normalisers_are_asked_unless_they_shall_not_be(
+def test_filters_and_normalisers_apply_unless_turned_off(
     crawl: CrawlDir, engine: Engine, web: Sites, tmp_path: Path
 ) -> None:
     rules = tmp_path / "rules"
@@ -243,7 +243,7 @@ def test_filters_and_normalisers_are_asked_unless_they_shall_not_be(
     assert f"{HOST}/a?c=2&b=1" in urls_of(crawl)
 
 
-def test_robots_keep_sitemaps_from_being_fetched(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
+def test_disallowed_sitemaps_are_not_fetched(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
     web.files = {
         f"{HOST}/robots.txt": "User-agent: *\nDisallow: /maps\nSitemap: /maps/a.xml",
         f"{HOST}/maps/a.xml": listing("/1"),
@@ -253,14 +253,14 @@ def test_robots_keep_sitemaps_from_being_fetched(crawl: CrawlDir, engine: Engine
     assert f"{HOST}/maps/a.xml" not in web.asked
 
 
-def test_a_site_whose_robots_cannot_be_had_is_left_alone(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
+def test_site_with_unavailable_robots_txt_is_skipped(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
     web.files = {f"{HOST}/robots.txt": "500", f"{HOST}/sitemap.xml": listing("/1")}
     done = read(crawl, engine, web)
     assert (done.new, dict(done.unread)) == (0, {"server_error": 1})
     assert f"{HOST}/sitemap.xml" not in web.asked
 
 
-def test_a_site_without_a_sitemap_is_no_problem(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
+def test_site_without_a_sitemap_is_not_a_problem(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
     assert (read(crawl, engine, web).without, web.asked[-1]) == (1, f"{HOST}/sitemap.xml")
     web.files = {f"{HOST}/sitemap.xml": "<html>Not found</html>"}
     assert read(crawl, engine, web).without == 1
@@ -269,7 +269,7 @@ def test_a_site_without_a_sitemap_is_no_problem(crawl: CrawlDir, engine: Engine,
     assert (done.without, done.problems, web.asked) == (1, (), [])
 
 
-def test_redirects_are_followed_as_far_as_allowed(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
+def test_redirects_are_followed_up_to_the_limit(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
     web.files = {
         f"{HOST}/robots.txt": f"->{B}robots.txt",
         f"{B}robots.txt": f"Sitemap: {HOST}/0",
@@ -282,13 +282,13 @@ def test_redirects_are_followed_as_far_as_allowed(crawl: CrawlDir, engine: Engin
     assert few.problems[0].url == f"{HOST}/2"
 
 
-def test_indexes_in_circles_and_below_each_other_come_to_an_end(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
+def test_circular_and_nested_indexes_end(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
     web.files = {f"{HOST}/{number}.xml": index(f"/{number}.xml", "/0.xml", f"/{number + 1}.xml") for number in range(9)}
     done = read(crawl, engine, web, f"{HOST}/0.xml")
     assert (done.sitemaps, dict(done.unread)) == (4, {"too_deep": 1})
 
 
-def test_no_more_sitemaps_of_a_site_are_fetched_than_the_bound(
+def test_number_of_sitemaps_per_site_is_bounded(
     crawl: CrawlDir, engine: Engine, web: Sites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sitemaps, "MAX_SITEMAPS", 3)
@@ -298,7 +298,7 @@ def test_no_more_sitemaps_of_a_site_are_fetched_than_the_bound(
     assert (done.new, dict(done.unread)) == (3, {"too_many": 6})
 
 
-def test_of_a_sitemap_over_the_size_limit_the_beginning_is_read(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
+def test_oversized_sitemap_is_read_up_to_the_limit(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
     web.files = {
         f"{HOST}/a.xml": listing(*(f"/{number}" for number in range(1_000))),
         f"{HOST}/b.xml": gzip.compress(listing(*(f"/b{number}" for number in range(1_000))).encode()),
@@ -308,7 +308,7 @@ def test_of_a_sitemap_over_the_size_limit_the_beginning_is_read(crawl: CrawlDir,
     assert 400 < done.new < 800
 
 
-def test_feeds_and_texts_are_sitemaps_too(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
+def test_feeds_and_text_files_count_as_sitemaps(crawl: CrawlDir, engine: Engine, web: Sites) -> None:
     web.files = {
         f"{HOST}/feed": "<rss><channel><item><link>/news</link><pubDate>1 Nov 2026 00:00:00 GMT</pubDate></item>"
         "</channel></rss>",
@@ -321,9 +321,7 @@ def test_feeds_and_texts_are_sitemaps_too(crawl: CrawlDir, engine: Engine, web: 
     assert crawldb_of(crawl)[f"{HOST}/news"]["modified_time"] == NOW - timedelta(days=14, hours=12)
 
 
-def test_sites_are_given_by_their_root_their_robots_or_a_file_of_hosts(
-    tmp_path: Path, engine: Engine, web: Sites
-) -> None:
+def test_sites_are_given_by_root_robots_txt_or_host_file(tmp_path: Path, engine: Engine, web: Sites) -> None:
     crawl = CrawlDir.create(tmp_path / "new", NOW)
     hosts = tmp_path / "hosts"
     hosts.write_text("# ours\nhttp://c.org/deep/page\nhttp:///\nftp://d.org/\n")
@@ -334,20 +332,20 @@ def test_sites_are_given_by_their_root_their_robots_or_a_file_of_hosts(
     assert [each.where.rpartition(":")[2] for each in done.complaints] == ["3", "4"]
 
 
-def test_a_host_without_a_scheme_is_asked_by_https(tmp_path: Path, engine: Engine, web: Sites) -> None:
+def test_host_without_a_scheme_uses_https(tmp_path: Path, engine: Engine, web: Sites) -> None:
     hosts = tmp_path / "hosts"
     hosts.write_text("c.invalid\n")
     done = read(CrawlDir.create(tmp_path / "new", NOW), engine, web, hosts=[str(hosts)], settings=("http.timeout=1s",))
     assert done.problems[0].url == "https://c.invalid/robots.txt"
 
 
-def test_mistakes_are_told_before_anything_is_fetched(tmp_path: Path, engine: Engine, web: Sites) -> None:
+def test_mistakes_are_reported_before_any_request(tmp_path: Path, engine: Engine, web: Sites) -> None:
     crawl = CrawlDir.create(tmp_path / "new", NOW)
     with pytest.raises(UsageError, match="neither a file nor a URL"):
         read(crawl, engine, web, "nonsense")
     with pytest.raises(UsageError, match="no such file"):
         read(crawl, engine, web, hosts=["http://a.org/"])
-    with pytest.raises(UsageError, match="no URL whose site"):
+    with pytest.raises(UsageError, match="the crawldb has no http or https URLs"):
         read(crawl, engine, web)
     with pytest.raises(UserError, match="name"):
         sitemap(crawl, engine, load(None, {}, []), [A], now=NOW)
@@ -355,7 +353,7 @@ def test_mistakes_are_told_before_anything_is_fetched(tmp_path: Path, engine: En
     assert not crawl.crawldb.exists()
 
 
-def test_a_failure_in_the_middle_changes_nothing(
+def test_failure_in_the_middle_changes_nothing(
     crawl: CrawlDir, engine: Engine, web: Sites, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     web.files = {f"{HOST}/a.xml": listing("/1"), f"{HOST}/b.xml": listing("/2")}
@@ -372,7 +370,7 @@ def test_a_failure_in_the_middle_changes_nothing(
     assert list(crawl.scratch.iterdir()) == []
 
 
-def test_the_sitemaps_of_the_synthetic_web_list_its_pages(tmp_path: Path, engine: Engine) -> None:
+def test_sitemaps_of_the_synthetic_web_list_its_pages(tmp_path: Path, engine: Engine) -> None:
     with running(WebSpec(seed=3, hosts=8, pages=120, page_bytes=1_500, links=3)) as server:
         config = load(
             overrides=["agent.name=mapbot", f'fetch.connect_to=["*:80=127.0.0.1:{server.port}"]', "fetch.delay=0s"]

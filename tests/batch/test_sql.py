@@ -1,4 +1,4 @@
-"""Questions in SQL: what can be asked, and that nothing else can be read or changed."""
+"""sql: what can be queried, and that nothing else can be read or changed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def ask(crawl: CrawlDir, query: str) -> list[dict[str, Any]]:
         return list(session.query(query).rows)
 
 
-def test_an_empty_crawl_has_all_the_views_with_their_columns_and_no_rows(tmp_path: Path) -> None:
+def test_empty_crawl_has_all_views_with_columns_and_no_rows(tmp_path: Path) -> None:
     crawl = crawl_at(tmp_path / "empty")
 
     with sql(crawl, memory_limit=MEMORY) as session:
@@ -62,14 +62,14 @@ def test_an_empty_crawl_has_all_the_views_with_their_columns_and_no_rows(tmp_pat
     assert counts == [[{"n": 0}]] * 6
 
 
-def test_a_crawl_has_the_same_views_as_an_empty_one(crawl: CrawlDir) -> None:
+def test_crawl_has_the_same_views_as_an_empty_one(crawl: CrawlDir) -> None:
     with sql(crawl, memory_limit=MEMORY) as session:
         views = {view.name: [name for name, _ in view.columns] for view in session.views()}
 
     assert {name: columns for name, columns in views.items() if name != "segments"} == VIEWS
 
 
-def test_every_view_has_its_rows_and_segments_their_names(crawl: CrawlDir) -> None:
+def test_views_have_rows_with_segment_names(crawl: CrawlDir) -> None:
     assert ask(crawl, "select url, metadata['k'] as k from crawldb where status = 'fetched'") == [{"url": A, "k": "v"}]
     assert ask(crawl, "select inlinks[1].anchor as anchor from linkdb") == [{"anchor": "see"}]
     assert ask(crawl, "select segment, title, main_text from pages order by 1") == [
@@ -87,7 +87,7 @@ def test_every_view_has_its_rows_and_segments_their_names(crawl: CrawlDir) -> No
     ]
 
 
-def test_what_a_killed_fetch_left_without_its_fetches_is_not_shown(crawl: CrawlDir) -> None:
+def test_parts_of_a_killed_fetch_are_not_shown(crawl: CrawlDir) -> None:
     segment = write_segment(crawl, "3", fetches=[datum(A, "success")], done=())
     with segment.parse_data().part("part-00009") as part:
         part.write(_one_page())
@@ -97,14 +97,14 @@ def test_what_a_killed_fetch_left_without_its_fetches_is_not_shown(crawl: CrawlD
     assert ask(crawl, "select count(*) as n from pages where segment = '3'") == [{"n": 1}]
 
 
-def test_columns_of_plugins_are_seen_whether_they_are_active_or_not(tmp_path: Path) -> None:
+def test_plugin_columns_are_shown_whether_active_or_not(tmp_path: Path) -> None:
     crawl = crawl_at(tmp_path / "crawl")
     write_crawldb(crawl, [{**datum(A), "depth": 3}], extra=[Column("depth", "int32")])
 
     assert ask(crawl, "select depth from crawldb") == [{"depth": 3}]
 
 
-def test_columns_of_one_name_stay_apart(crawl: CrawlDir) -> None:
+def test_columns_with_the_same_name_are_numbered(crawl: CrawlDir) -> None:
     with sql(crawl, memory_limit=MEMORY) as session:
         answer = session.query("select 1 as a, 2 as a, 3 as a")
 
@@ -112,7 +112,7 @@ def test_columns_of_one_name_stay_apart(crawl: CrawlDir) -> None:
         assert list(answer.rows) == [{"a": 1, "a_1": 2, "a_2": 3}]
 
 
-def test_a_pivot_and_a_description_are_questions(crawl: CrawlDir) -> None:
+def test_pivot_and_describe_are_allowed(crawl: CrawlDir) -> None:
     (row,) = ask(crawl, "pivot crawldb on status using count(*) group by interval")
 
     assert (row["fetched"], row["gone"]) == (1, 1)
@@ -136,7 +136,7 @@ def test_a_pivot_and_a_description_are_questions(crawl: CrawlDir) -> None:
         "pragma memory_limit = '1GB'",
     ],
 )
-def test_what_is_no_question_is_refused(crawl: CrawlDir, tmp_path: Path, query: str) -> None:
+def test_statements_other_than_select_are_rejected(crawl: CrawlDir, tmp_path: Path, query: str) -> None:
     out = tmp_path / "out"
 
     with pytest.raises(UserError):
@@ -158,7 +158,7 @@ def test_what_is_no_question_is_refused(crawl: CrawlDir, tmp_path: Path, query: 
         "select * from query('select * from read_text(''{file}'')')",
     ],
 )
-def test_nothing_but_the_crawls_tables_can_be_read(crawl: CrawlDir, tmp_path: Path, query: str) -> None:
+def test_only_the_tables_of_the_crawl_can_be_read(crawl: CrawlDir, tmp_path: Path, query: str) -> None:
     secret = tmp_path / "secret.csv"
     secret.write_text("a\n1\n")
 
@@ -166,7 +166,7 @@ def test_nothing_but_the_crawls_tables_can_be_read(crawl: CrawlDir, tmp_path: Pa
         ask(crawl, query.format(file=secret, crawl=str(crawl.path).replace("'", "''")))
 
 
-def test_the_files_of_the_crawl_itself_cannot_be_written_over(crawl: CrawlDir) -> None:
+def test_files_of_the_crawl_cannot_be_overwritten(crawl: CrawlDir) -> None:
     file = next(crawl.crawldb.glob("v*/*.parquet"))
     before = file.read_bytes()
 
@@ -185,7 +185,7 @@ def test_the_files_of_the_crawl_itself_cannot_be_written_over(crawl: CrawlDir) -
         ("select url::int as n from crawldb", "Could not convert"),
     ],
 )
-def test_a_mistake_in_a_query_is_told_in_one_message(crawl: CrawlDir, query: str, told: str) -> None:
+def test_mistake_in_a_query_gives_one_message(crawl: CrawlDir, query: str, told: str) -> None:
     with pytest.raises(UserError) as error:
         ask(crawl, query)
 
@@ -193,7 +193,7 @@ def test_a_mistake_in_a_query_is_told_in_one_message(crawl: CrawlDir, query: str
     assert "Stack" not in str(error.value)
 
 
-def test_a_variable_of_the_program_is_no_table(crawl: CrawlDir) -> None:
+def test_python_variables_cannot_be_queried(crawl: CrawlDir) -> None:
     ours = schemas.CRAWLDB.empty_table()
 
     with pytest.raises(UserError, match="does not exist"):
@@ -202,7 +202,7 @@ def test_a_variable_of_the_program_is_no_table(crawl: CrawlDir) -> None:
     assert ours.num_rows == 0
 
 
-def test_a_crawl_that_cannot_be_written_to_can_be_asked(crawl: CrawlDir) -> None:
+def test_read_only_crawl_can_be_queried(crawl: CrawlDir) -> None:
     crawl.scratch.write_text("in the way of a folder")
 
     assert ask(crawl, "select count(*) as n from crawldb") == [{"n": 2}]
@@ -215,7 +215,7 @@ def _one_page() -> Any:
     return pa.RecordBatch.from_pylist([{name: row.get(name) for name in schemas.PARSE_DATA.names}], schemas.PARSE_DATA)
 
 
-def test_tables_whose_first_version_is_being_written_have_no_rows_yet(tmp_path: Path) -> None:
+def test_tables_without_a_finished_version_have_no_rows(tmp_path: Path) -> None:
     crawl = crawl_at(tmp_path / "new")
 
     with Table.write(crawl.crawldb, schemas.CRAWLDB), Table.write(crawl.linkdb, schemas.LINKDB):
@@ -223,7 +223,7 @@ def test_tables_whose_first_version_is_being_written_have_no_rows_yet(tmp_path: 
 
 
 @pytest.mark.parametrize("left", [b"", b"PAR1", b"PAR1" + b"\x7f" * 200 + b"\x10\x00\x00\x00PAR1"])
-def test_a_damaged_part_of_a_segment_is_named(crawl: CrawlDir, left: bytes) -> None:
+def test_damaged_part_of_a_segment_is_named_in_the_error(crawl: CrawlDir, left: bytes) -> None:
     (part,) = crawl.segment("1").parse_data().files
     Path(part).write_bytes(left)
 

@@ -1,4 +1,4 @@
-"""Whatever a web does, a complete crawl knows of each of its URLs what is so."""
+"""After a complete crawl of the synthetic web, the status of every URL is correct."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scoter.simweb import WebSpec, running
 QUICK = ("http.timeout=1s", "http.time_limit=3s", "fetch.retry_budget=0", "fetch.processes=1")
 
 
-def test_every_url_of_a_web_with_faults_ends_in_the_status_that_is_true(tmp_path: Path) -> None:
+def test_every_url_of_a_web_with_faults_gets_its_true_status(tmp_path: Path) -> None:
     # The long suites look at more seeds and a larger web.
     spec = WebSpec(hosts=8, pages=96, seed=1, faults=True, drip_seconds=0.5)
 

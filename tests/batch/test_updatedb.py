@@ -1,4 +1,4 @@
-"""updatedb as a job: which segments it takes, what it leaves out, and what it says it did."""
+"""updatedb: which segments it applies, what it drops, and what it reports."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CONFIG = load()
 A, B, C, D = (f"http://{name}.example/" for name in "abcd")
 
 
-def test_a_segment_comes_into_the_crawldb_and_is_remembered_there(engine: Engine, tmp_path: Path) -> None:
+def test_segment_is_applied_and_recorded_in_the_manifest(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
     segment = make_segment(crawl, fetches=[fetch(A), fetch(B, "gone")], links=[link(A, C, 0.5), link(A, B, 0.5)])
     assert pending(crawl) != []
@@ -38,7 +38,7 @@ def test_a_segment_comes_into_the_crawldb_and_is_remembered_there(engine: Engine
     assert pending(crawl) == []
 
 
-def test_a_segment_comes_in_once_unless_it_is_forced(engine: Engine, tmp_path: Path) -> None:
+def test_segment_is_applied_only_once_unless_forced(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B, score=1.0)])
     segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, B, 0.5)])
     updatedb(crawl, engine, CONFIG, [segment], now=NOW)
@@ -51,7 +51,7 @@ def test_a_segment_comes_in_once_unless_it_is_forced(engine: Engine, tmp_path: P
     assert crawldb_of(crawl)[B]["score"] == 2.0
 
 
-def test_updates_one_after_another_each_take_their_own_segments_links_and_time(engine: Engine, tmp_path: Path) -> None:
+def test_consecutive_updates_use_their_own_segments_links_and_time(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
     update = CrawldbUpdate(load(overrides=["db.update_max_inlinks=1"]))
     first = make_segment(crawl, "20261115000001", fetches=[fetch(A)], links=[link(A, C, 0.5)])
@@ -74,7 +74,7 @@ def test_updates_one_after_another_each_take_their_own_segments_links_and_time(e
     assert found[C]["score"] == 0.5 + 2.0
 
 
-def test_the_first_segment_of_a_crawl_without_a_crawldb_makes_one(engine: Engine, tmp_path: Path) -> None:
+def test_first_segment_creates_the_crawldb(engine: Engine, tmp_path: Path) -> None:
     crawl = CrawlDir.create(tmp_path / "crawl", NOW)
     segment = make_segment(crawl, fetches=[fetch(A)], pages=[page(A, signature=b"a")], links=[link(A, B, 0.5)])
 
@@ -85,7 +85,7 @@ def test_the_first_segment_of_a_crawl_without_a_crawldb_makes_one(engine: Engine
     assert pending(crawl) == []
 
 
-def test_a_segment_that_is_named_twice_comes_in_once(engine: Engine, tmp_path: Path) -> None:
+def test_segment_named_twice_is_applied_once(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B, score=1.0)])
     segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, B, 0.5)])
 
@@ -95,9 +95,7 @@ def test_a_segment_that_is_named_twice_comes_in_once(engine: Engine, tmp_path: P
     assert crawldb_of(crawl)[B]["score"] == 1.5
 
 
-def test_an_unfinished_segment_is_refused_and_forced_only_with_its_finished_parts(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_unfinished_segment_is_rejected_or_forced_with_its_finished_parts(engine: Engine, tmp_path: Path) -> None:
     # given a part of links whose fetches never got their name
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
     segment = make_segment(crawl, fetches=[fetch(A)], pages=[page(A)], links=[link(A, C)], steps=[])
@@ -113,7 +111,7 @@ def test_an_unfinished_segment_is_refused_and_forced_only_with_its_finished_part
     assert done.unparsed == (segment.name,)
 
 
-def test_of_two_fetches_the_newest_counts_with_what_its_own_page_said(engine: Engine, tmp_path: Path) -> None:
+def test_newest_of_two_fetches_counts_with_its_own_page(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B)])
     newer = make_segment(
         crawl,
@@ -136,7 +134,7 @@ def test_of_two_fetches_the_newest_counts_with_what_its_own_page_said(engine: En
     assert (found[B]["status"], found[B]["signature"]) == ("fetched", b"b")
 
 
-def test_the_target_of_a_redirect_is_added_with_what_its_source_carries(engine: Engine, tmp_path: Path) -> None:
+def test_redirect_target_is_added_with_its_sources_metadata(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = make_segment(crawl, fetches=[fetch(A, "redir_perm", to=B, metadata={"topic": "news"})])
 
@@ -148,7 +146,7 @@ def test_the_target_of_a_redirect_is_added_with_what_its_source_carries(engine: 
     assert found[B]["fetch_time"] == NOW
 
 
-def test_nothing_is_added_when_additions_are_off(engine: Engine, tmp_path: Path) -> None:
+def test_no_urls_are_added_if_additions_are_off(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, C)])
 
@@ -157,7 +155,7 @@ def test_nothing_is_added_when_additions_are_off(engine: Engine, tmp_path: Path)
     assert (set(crawldb_of(crawl)), done.new) == ({A}, 0)
 
 
-def test_gone_and_orphaned_urls_are_purged_when_the_settings_say_so(engine: Engine, tmp_path: Path) -> None:
+def test_gone_and_orphaned_urls_are_purged_if_configured(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(B, "gone"), known(C, "orphan")])
     segment = make_segment(crawl, fetches=[fetch(A, "gone")])
     config = load(overrides=["db.update_purge_404=true", "db.update_purge_orphans=true"])
@@ -169,7 +167,7 @@ def test_gone_and_orphaned_urls_are_purged_when_the_settings_say_so(engine: Engi
     assert (done.new, done.urls) == (0, 1)
 
 
-def test_filters_run_over_everything_that_goes_in(engine: Engine, tmp_path: Path) -> None:
+def test_filters_apply_to_all_inputs(engine: Engine, tmp_path: Path) -> None:
     rules = tmp_path / "rules.txt"
     rules.write_text("-drop\n+.\n")
     config = load(overrides=['urlfilter.order=["regex"]', f"urlfilter.regex_file={rules}"])
@@ -185,7 +183,7 @@ def test_filters_run_over_everything_that_goes_in(engine: Engine, tmp_path: Path
     assert set(crawldb_of(crawl)) == {A, B}
 
 
-def test_of_two_urls_that_normalise_to_one_the_newest_record_stays(engine: Engine, tmp_path: Path) -> None:
+def test_newest_record_of_urls_with_the_same_normal_form_is_kept(engine: Engine, tmp_path: Path) -> None:
     rules = tmp_path / "rules.xml"
     rules.write_text(
         "<regex-normalize><regex><pattern>//z\\.</pattern><substitution>//a.</substitution></regex></regex-normalize>"
@@ -203,7 +201,7 @@ def test_of_two_urls_that_normalise_to_one_the_newest_record_stays(engine: Engin
     assert (found[A]["host"], done.new) == ("a.example", 1)
 
 
-def test_no_more_links_count_than_the_setting_allows_and_the_best_do(engine: Engine, tmp_path: Path) -> None:
+def test_only_the_best_links_up_to_the_limit_count(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A, score=0.0)])
     links = [link(f"http://s{number}.example/", A, float(number)) for number in range(10)]
     segment = make_segment(crawl, links=links)
@@ -213,7 +211,7 @@ def test_no_more_links_count_than_the_setting_allows_and_the_best_do(engine: Eng
     assert crawldb_of(crawl)[A]["score"] == 9 + 8 + 7
 
 
-def test_a_column_that_a_plugin_brings_later_gets_its_place(engine: Engine, tmp_path: Path) -> None:
+def test_column_of_a_plugin_added_later_is_stored(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     config = load(overrides=['scoring.filter_order=["depth", "opic"]'])
     extra = plugin_columns(chain("scoring", config))
@@ -225,7 +223,7 @@ def test_a_column_that_a_plugin_brings_later_gets_its_place(engine: Engine, tmp_
     assert (found[A]["depth"], found[B]["depth"], found[B]["max_depth"]) == (None, 4, 9)
 
 
-def test_nothing_changes_when_no_segment_is_given(engine: Engine, tmp_path: Path) -> None:
+def test_no_segment_is_an_error_and_changes_nothing(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
 
     with pytest.raises(UsageError, match="no segment given"):
@@ -265,7 +263,7 @@ class Watching:
 
 @pytest.fixture
 def row_by_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Install plug-ins that have row faces only."""
+    """Install plug-ins with only row hooks."""
     folder = tmp_path / "packages"
     info = folder / "rowbyrow-1.0.dist-info"
     info.mkdir(parents=True)
@@ -293,7 +291,7 @@ def row_by_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     ],
     ids=["schedule", "everything", "one after a column face", "one between"],
 )
-def test_plugins_without_column_faces_are_asked_row_by_row(
+def test_plugins_without_column_hooks_are_called_row_by_row(
     engine: Engine, tmp_path: Path, overrides: list[str], told: Callable[[], Told]
 ) -> None:
     config, rows = load(overrides=overrides), told()
@@ -308,7 +306,7 @@ def test_plugins_without_column_faces_are_asked_row_by_row(
 
 @pytest.fixture
 def told() -> Callable[[], Told]:
-    """A crawl with something of everything."""
+    """A crawl with records in every state."""
 
     def rows() -> Told:
         statuses = ("unfetched", "fetched", "gone", "redir_temp", "orphan")
@@ -333,7 +331,7 @@ def told() -> Callable[[], Told]:
     return rows
 
 
-def test_a_segment_that_is_fetched_and_not_parsed_comes_in_and_is_told(engine: Engine, tmp_path: Path) -> None:
+def test_unparsed_segment_is_applied_and_reported(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = make_segment(crawl, fetches=[fetch(A)], steps=[FETCHED])
 

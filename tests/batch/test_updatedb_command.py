@@ -1,4 +1,4 @@
-"""What `scoter updatedb` prints, and how it ends."""
+"""The output and exit codes of `scoter updatedb`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ A, B = "http://a.example/", "http://b.example/"
 
 
 def scoter(*arguments: object) -> int:
-    """Run `scoter` in this process, and return how it ended."""
+    """Run `scoter` in this process and return its exit code."""
     with pytest.raises(SystemExit) as ended:
         main([str(each) for each in arguments])
     assert isinstance(ended.value.code, int)
     return ended.value.code
 
 
-def test_what_is_not_done_yet_is_brought_in_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pending_segments_are_applied_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, B)])
 
@@ -37,7 +37,7 @@ def test_what_is_not_done_yet_is_brought_in_once(tmp_path: Path, capsys: pytest.
     assert "is already in the crawldb" in capsys.readouterr().err
 
 
-def test_the_result_is_told_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_has_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
     segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, B)])
 

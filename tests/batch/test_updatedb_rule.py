@@ -1,4 +1,4 @@
-"""updatedb by columns gives what the core's row function gives, on every case and on random rows."""
+"""The update rule by columns gives the result of the row function, in every case and on random rows."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def updated(path: Path, engine: Engine, config: Config, told: Told) -> dict[str,
 
 
 def matrix() -> Told:
-    """Return every status before, every fetch, with and without links, signatures, retries and times of change."""
+    """Return every old status and every fetch, with and without links, signatures, retries and modified times."""
     rows: dict[str, list[dict[str, Any]]] = {"crawldb": [], "fetches": [], "pages": [], "links": []}
     cases = itertools.product(
         [None, *DB_STATUSES],
@@ -95,7 +95,7 @@ def matrix() -> Told:
 
 
 @pytest.mark.parametrize("overrides", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
-def test_every_case_by_columns_is_what_the_row_function_gives(
+def test_column_rule_equals_the_row_function_in_every_case(
     engine: Engine, tmp_path: Path, overrides: list[str]
 ) -> None:
     config, told = load(overrides=overrides), matrix()
@@ -123,7 +123,7 @@ PLACES = [f"http://h{number}.example/p" for number in range(5)]
 
 @st.composite
 def data(draw: st.DrawFn) -> dict[str, Any]:
-    """Return the columns that every datum has, with anything in them."""
+    """Return the columns of a record with random values."""
     return {
         "modified_time": draw(st.none() | MOMENTS),
         "retries": draw(st.integers(0, 5)),
@@ -137,7 +137,7 @@ def data(draw: st.DrawFn) -> dict[str, Any]:
 
 @st.composite
 def crawls(draw: st.DrawFn) -> Told:
-    """Return a small crawl in which anything may stand."""
+    """Return a small crawl with random rows."""
     crawldb, fetches, pages = [], [], []
     for url in PLACES[:3]:
         if draw(st.booleans()):
@@ -166,7 +166,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 @settings(max_examples=25, deadline=timedelta(seconds=20))
 @given(told=crawls(), overrides=st.sampled_from(list(CONFIGURATIONS.values())), most=st.sampled_from([1, 2, 10_000]))
-def test_random_rows_by_columns_are_what_the_row_function_gives(
+def test_column_rule_equals_the_row_function_on_random_rows(
     embedded: Engine, told: Told, overrides: list[str], most: int
 ) -> None:
     config = load(overrides=[*overrides, f"db.update_max_inlinks={most}"])

@@ -1,4 +1,4 @@
-"""What ``core.update`` makes of the rows of a crawl, URL by URL: the truth that updatedb is held to."""
+"""The result of ``core.update`` for the rows of a crawl, URL by URL, as a reference for updatedb."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Told(Struct, frozen=True, kw_only=True):
 
 
 def truth(told: Told, config: Config, now: datetime, **changes: Any) -> dict[str, dict[str, Any]]:
-    """Return the crawldb that ``core.update`` leads to."""
+    """Return the crawldb that ``core.update`` gives."""
     scoring = chain("scoring", config)
     extra = column_names(plugin_columns(scoring))
     rules = UpdateRules(
@@ -76,7 +76,7 @@ def truth(told: Told, config: Config, now: datetime, **changes: Any) -> dict[str
 
 
 def assert_same(found: Mapping[str, Row], expected: Mapping[str, Row]) -> None:
-    """Compare two crawldbs: scores to a tolerance, all else exactly; no metadata and empty metadata are alike."""
+    """Compare two crawldbs: scores with a tolerance, all else exactly; missing and empty metadata are equal."""
     assert found.keys() == expected.keys()
     for url, row in expected.items():
         got = {**found[url], "metadata": dict(found[url]["metadata"] or ())}
@@ -87,7 +87,7 @@ def assert_same(found: Mapping[str, Row], expected: Mapping[str, Row]) -> None:
 
 
 def _links(told: Told, urls: dict[str, Url], extra: Sequence[str]) -> dict[str, list[CrawlDatum]]:
-    """Return the links of each URL; of equal scores redirects come first, then whose source comes first."""
+    """Return the links of each URL, best first; ties go to redirects, then to the source that sorts first."""
     found: dict[str, list[CrawlDatum]] = defaultdict(list)
     for each in sorted(told.fetches, key=lambda row: str(row["url"])):
         if each.get("redirect_to") is not None:
@@ -111,7 +111,7 @@ def _datum(row: Row, statuses: Mapping[str, Any], extra: Sequence[str]) -> Crawl
 
 
 def _noted(rows: Iterable[Row], urls: dict[str, Url]) -> list[Row]:
-    """Return rows whose URLs are noted beside them."""
+    """Return rows as a list, and add their URLs to ``urls``."""
     found = list(rows)
     for each in found:
         urls.setdefault(each["url"], url_of(each))

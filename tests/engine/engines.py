@@ -1,4 +1,4 @@
-"""The engines that a job is tried on: DuckDB at once and range by range, and Spark, which runs only when asked for."""
+"""The engines under test: DuckDB with and without ranges, and Spark, which runs only on request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENGINES = ("duckdb", "duckdb in ranges", pytest.param("spark", marks=pytest.mark
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave Spark out unless the markers given by ``-m`` mention it: its start alone takes seconds."""
+    """Skip Spark unless the markers of ``-m`` mention it: starting it takes seconds."""
     if "spark" in config.option.markexpr:
         return
     left_out = [item for item in items if item.get_closest_marker("spark")]

@@ -1,4 +1,4 @@
-"""Small tables to try engines on."""
+"""Small tables for tests of engines."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the embedded engine does beside the contract: ranges, progress, temporary files, and what goes wrong."""
+"""The embedded engine beyond the contract: ranges, progress, temporary files, and errors."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def test_each_range_is_a_part_and_no_key_is_in_two(engine: DuckDbEngine, tmp_pat
     assert all(before[-1] < after[0] for before, after in pairwise(parts))
 
 
-def test_a_job_is_made_into_a_query_once_for_all_ranges_and_times(engine: DuckDbEngine, tmp_path: Path) -> None:
+def test_job_is_compiled_once_for_all_ranges_and_times(engine: DuckDbEngine, tmp_path: Path) -> None:
     rows = source(_pages(tmp_path / "new.parquet", 400))
     asked = []
 
@@ -69,7 +69,7 @@ def test_a_job_is_made_into_a_query_once_for_all_ranges_and_times(engine: DuckDb
     assert len(asked) == 1
 
 
-def test_what_a_range_needed_is_gone_when_it_is_done(engine: DuckDbEngine, tmp_path: Path) -> None:
+def test_temporary_views_and_files_of_a_range_are_removed(engine: DuckDbEngine, tmp_path: Path) -> None:
     rows = source(_pages(tmp_path / "new.parquet", 400))
     seen = []
 
@@ -91,7 +91,7 @@ def test_what_a_range_needed_is_gone_when_it_is_done(engine: DuckDbEngine, tmp_p
     assert list((tmp_path / "engine").iterdir()) == []
 
 
-def test_footers_are_read_once_however_many_ranges_there_are(
+def test_footers_are_read_once_for_all_ranges(
     engine: DuckDbEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = [_pages(tmp_path / f"{number}.parquet", 60) for number in range(100)]
@@ -107,7 +107,7 @@ def test_footers_are_read_once_however_many_ranges_there_are(
 
 
 class FakeQueries:
-    """A connection whose query is as far as the next of some numbers says, and then done."""
+    """A connection whose query progress is the next of some numbers, then complete."""
 
     def __init__(self, *percentages: float) -> None:
         self._left = iter(percentages)
@@ -120,7 +120,7 @@ class FakeQueries:
         return -1.0 if found is None else found
 
 
-def test_progress_is_told_while_a_query_runs_and_never_goes_back() -> None:
+def test_progress_is_reported_during_a_query_and_never_decreases() -> None:
     told: list[float] = []
     steps = JobProgress(told.append, 2, interval=0.001)
 
@@ -131,7 +131,7 @@ def test_progress_is_told_while_a_query_runs_and_never_goes_back() -> None:
     assert told == [0.05, 0.3, 0.5, 0.75, 1.0]
 
 
-def test_a_job_tells_its_progress_to_the_end(tmp_path: Path) -> None:
+def test_job_reports_progress_to_the_end(tmp_path: Path) -> None:
     told: list[float] = []
     new = source(_pages(tmp_path / "new.parquet", 100))
 
@@ -144,7 +144,7 @@ def test_a_job_tells_its_progress_to_the_end(tmp_path: Path) -> None:
     assert told == [0.25, 0.5, 0.75, 1.0]
 
 
-def test_a_job_that_does_not_fit_says_how_to_give_it_more_memory(tmp_path: Path) -> None:
+def test_job_out_of_memory_names_the_setting(tmp_path: Path) -> None:
     rows = [{**page(f"{number:06d}"), "notes": [("text", "x" * 200)]} for number in range(50_000)]
     file = tmp_path / "large.parquet"
     pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), file)
@@ -159,7 +159,7 @@ def test_a_job_that_does_not_fit_says_how_to_give_it_more_memory(tmp_path: Path)
     assert "-D engine.memory_limit" in told.value.hint
 
 
-def test_a_full_disk_is_told_and_leaves_no_half_file(engine: DuckDbEngine, tmp_path: Path) -> None:
+def test_full_disk_is_reported_and_leaves_no_partial_file(engine: DuckDbEngine, tmp_path: Path) -> None:
     rows = engine.read(source(_pages(tmp_path / "new.parquet", 20_000)))
     out = tmp_path / "out.parquet"
 
@@ -171,21 +171,21 @@ def test_a_full_disk_is_told_and_leaves_no_half_file(engine: DuckDbEngine, tmp_p
     assert engine.save(rows, SCHEMA, out, ["key"]) == 20_000
 
 
-def test_a_full_disk_is_told_when_rows_are_mapped(engine: DuckDbEngine, tmp_path: Path) -> None:
+def test_full_disk_is_reported_by_map_batches(engine: DuckDbEngine, tmp_path: Path) -> None:
     rows = engine.read(source(_pages(tmp_path / "new.parquet", 20_000)))
 
     with _files_up_to(2_000), pytest.raises(UserError, match="cannot write temporary rows"):
         engine.map_batches(rows, lambda batch: batch, SCHEMA)
 
 
-def test_a_place_that_cannot_be_written_is_told(engine: DuckDbEngine, tmp_path: Path) -> None:
+def test_unwritable_path_is_reported(engine: DuckDbEngine, tmp_path: Path) -> None:
     rows = engine.read(source(_pages(tmp_path / "new.parquet", 10)))
 
     with pytest.raises(UserError, match="cannot read or write a file"):
         engine.save(rows, SCHEMA, tmp_path / "nowhere" / "out.parquet")
 
 
-def test_a_file_that_is_missing_is_named(engine: DuckDbEngine, tmp_path: Path) -> None:
+def test_missing_file_is_named_in_the_error(engine: DuckDbEngine, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="No such file") as told:
         engine.read(source(str(tmp_path / "gone.parquet")))
 
@@ -193,7 +193,7 @@ def test_a_file_that_is_missing_is_named(engine: DuckDbEngine, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("at", [0.2, 0.5, 0.8])
-def test_a_file_damaged_inside_is_told(engine: DuckDbEngine, tmp_path: Path, at: float) -> None:
+def test_file_with_damaged_pages_is_reported(engine: DuckDbEngine, tmp_path: Path, at: float) -> None:
     file = tmp_path / "new.parquet"
     pq.write_table(pa.Table.from_pylist([page(f"{n}", n / 7) for n in range(5_000)], schema=SCHEMA), file)
     data = bytearray(file.read_bytes())
@@ -205,7 +205,7 @@ def test_a_file_damaged_inside_is_told(engine: DuckDbEngine, tmp_path: Path, at:
         column(engine, engine.read(source(str(file))), "url")
 
 
-def test_an_interrupt_ends_a_query(tmp_path: Path) -> None:
+def test_interrupt_ends_a_query(tmp_path: Path) -> None:
     file = _pages(tmp_path / "new.parquet", 20_000)
     program = f"""
 from pathlib import Path
@@ -234,7 +234,7 @@ with DuckDbEngine(Path({str(tmp_path / "engine")!r}), 2**28, progress=progress) 
 
 @contextmanager
 def _files_up_to(size: int) -> Iterator[None]:
-    """Let no file grow beyond a size, as a full disk would."""
+    """Limit the size of files, like a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -243,7 +243,7 @@ def _files_up_to(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_file_that_is_damaged_beyond_its_first_rows_is_told_while_they_are_read(tmp_path: Path) -> None:
+def test_damage_after_the_first_rows_is_reported_while_reading(tmp_path: Path) -> None:
     keys = pa.table({"key": [f"{number:08d}{number * 2654435761 % 2**64:016x}" for number in range(200_000)]})
     file = tmp_path / "damaged.parquet"
     pq.write_table(keys, file, row_group_size=20_000, compression="zstd")

@@ -1,4 +1,4 @@
-"""An expression selects the same rows as columns as it does record by record."""
+"""An expression selects the same rows by columns as it does record by record."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TIMES = (NOW, NOW - timedelta(days=30), datetime(1970, 1, 1, tzinfo=UTC), NOW + 
 
 
 def _row(number: int) -> dict[str, Any]:
-    """Return one of many rows in which all values meet one another."""
+    """Return one of many rows that combine all values."""
     path = PATHS[number % len(PATHS)]
     return {
         "url": f"http://h{number % 3}.example/{number}/{path}",
@@ -106,19 +106,19 @@ def _file(folder: Path) -> Any:
         "1 > 2 or not (null == 1)",
     ],
 )
-def test_an_expression_selects_what_it_selects_record_by_record(engine: Engine, tmp_path: Path, text: str) -> None:
+def test_expression_selects_the_same_rows_as_record_by_record(engine: Engine, tmp_path: Path, text: str) -> None:
     rows = engine.read(_file(tmp_path))
 
     assert _selected(engine, rows, text) == _matching(text)
 
 
-def test_what_is_selected_has_the_columns_of_before(engine: Engine, tmp_path: Path) -> None:
+def test_selected_rows_keep_their_columns(engine: Engine, tmp_path: Path) -> None:
     rows = engine.read(_file(tmp_path))
 
     assert where(engine, rows, compile_expr(r"url =~ '(.)\\1'"), NOW).columns == rows.columns
 
 
-def test_patterns_that_duckdb_looks_for_are_tried_on_long_texts_by_rows_too() -> None:
+def test_patterns_in_duckdb_treat_long_texts_as_record_by_record() -> None:
     largest = compile_pattern("(?:a{100}|b{100}|c{100}){5}")
     assert largest.linear
     assert largest.size <= 2_048
@@ -179,7 +179,9 @@ def stored_rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engi
 
 @given(text=TRUTHS)
 @settings(max_examples=80, deadline=None)
-def test_any_expression_selects_what_it_selects_record_by_record(stored_rows: tuple[Engine, Any], text: str) -> None:
+def test_random_expression_selects_the_same_rows_as_record_by_record(
+    stored_rows: tuple[Engine, Any], text: str
+) -> None:
     engine, rows = stored_rows
     try:
         expected = _matching(text)

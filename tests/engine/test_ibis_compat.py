@@ -1,4 +1,4 @@
-"""Ibis with the compilers that are needed."""
+"""Ibis loads only the compilers that are used."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ LOADED = (
 )
 
 
-def test_an_engine_loads_no_compiler_but_its_own() -> None:
+def test_engine_loads_only_its_own_compiler() -> None:
     opened = "DuckDbEngine(Path(tempfile.mkdtemp()), 2**30).close()"
     imports = ("import tempfile", "from pathlib import Path", "from scoter.engine.duckdb import DuckDbEngine")
 
     assert _printed(*imports, opened, LOADED) == "['base', 'duckdb']"
 
 
-def test_the_others_are_there_for_whoever_names_them() -> None:
+def test_other_compilers_load_on_first_use() -> None:
     named = "import ibis.backends.sql.compilers as sc"
 
     assert (
@@ -37,7 +37,7 @@ def test_the_others_are_there_for_whoever_names_them() -> None:
     ) == ("False True")
 
 
-def test_ibis_that_has_loaded_them_is_left_alone() -> None:
+def test_already_loaded_compilers_are_left_alone() -> None:
     before = "import ibis.backends.sql.compilers as sc; known = dict(vars(sc))"
 
     assert _printed(before, "import_compilers_lazily()", "print(vars(sc) == known)") == "True"

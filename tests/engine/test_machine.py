@@ -1,4 +1,4 @@
-"""How much memory there is, on machines and in containers."""
+"""The available memory of machines and containers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def files(root: Path, **contents: str) -> None:
     ],
     ids=["a container", "a slice that the service is in", "a container of the first version, with its path outside"],
 )
-def test_a_control_group_that_allows_less_counts(tmp_path: Path, contents: dict[str, str], allowed: int) -> None:
+def test_lower_control_group_limit_counts(tmp_path: Path, contents: dict[str, str], allowed: int) -> None:
     files(tmp_path, **contents)
 
     assert available_memory(tmp_path) == allowed
@@ -56,7 +56,7 @@ def test_a_control_group_that_allows_less_counts(tmp_path: Path, contents: dict[
         {"proc/self/cgroup": "4:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": f"{2**63 - 4096}\n"},
     ],
 )
-def test_otherwise_it_is_the_machines(tmp_path: Path, contents: dict[str, str]) -> None:
+def test_machine_memory_is_used_without_a_lower_limit(tmp_path: Path, contents: dict[str, str]) -> None:
     files(tmp_path, **contents)
 
     assert available_memory(tmp_path) == available_memory(tmp_path / "nothing") > 2**28

@@ -1,4 +1,4 @@
-"""From the configuration to an engine."""
+"""Opening the configured engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _config(kind: str) -> Config:
     return msgspec.structs.replace(Config(), engine=msgspec.structs.replace(Config().engine, kind=kind))
 
 
-def test_the_engine_that_is_named_is_opened(tmp_path: Path) -> None:
+def test_configured_engine_is_opened(tmp_path: Path) -> None:
     with open_engine(_config("duckdb"), tmp_path) as engine:
         assert engine.name == "duckdb"
         assert len(list(tmp_path.iterdir())) == 1
@@ -24,14 +24,14 @@ def test_the_engine_that_is_named_is_opened(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_engine_that_nobody_knows_is_told_with_the_nearest(tmp_path: Path) -> None:
+def test_unknown_engine_suggests_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="'duckbd' is not an engine; did you mean 'duckdb'") as told:
         open_engine(_config("duckbd"), tmp_path)
 
     assert told.value.where == "engine.kind"
 
 
-def test_spark_that_is_not_installed_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_spark_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(factory, "find_spec", lambda name: None)
 
     with pytest.raises(ConfigError, match="Spark is not installed") as told:
@@ -40,7 +40,7 @@ def test_spark_that_is_not_installed_says_how_to_install_it(tmp_path: Path, monk
     assert "scoter[spark]" in told.value.hint
 
 
-def test_the_memory_is_the_configured_or_a_share_of_the_machines() -> None:
+def test_memory_limit_is_configured_or_a_share_of_the_machine() -> None:
     engine = msgspec.structs.replace(Config().engine, memory_limit=2**30)
 
     assert factory.memory_limit(msgspec.structs.replace(Config(), engine=engine)) == 2**30

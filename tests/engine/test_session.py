@@ -1,4 +1,4 @@
-"""Questions in SQL: what goes wrong with one is told as what it is."""
+"""Errors of SQL queries."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def session(tmp_path: Path) -> Iterator[SqlSession]:
         yield session
 
 
-def test_what_fails_after_the_first_rows_is_told_as_a_failure_of_the_query(session: SqlSession) -> None:
+def test_failure_after_the_first_rows_is_a_query_error(session: SqlSession) -> None:
     answer = session.query("SELECT CASE WHEN i = 900000 THEN error('no') ELSE 'yes' END FROM range(1000000) t(i)")
 
     with pytest.raises(UsageError, match="SQL: Invalid Input Error: no"):
         list(answer.rows)
 
 
-def test_ctrl_c_ends_a_query_without_calling_it_a_defect(session: SqlSession) -> None:
+def test_ctrl_c_ends_a_query_as_a_keyboard_interrupt(session: SqlSession) -> None:
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 
     with pytest.raises(KeyboardInterrupt):
@@ -42,6 +42,6 @@ def test_ctrl_c_ends_a_query_without_calling_it_a_defect(session: SqlSession) ->
         ("SELECT '\udcff'", "not valid UTF-8"),
     ],
 )
-def test_what_cannot_be_answered_is_no_defect(session: SqlSession, query: str, told: str) -> None:
+def test_unanswerable_query_is_a_user_error(session: SqlSession, query: str, told: str) -> None:
     with pytest.raises(UsageError, match=told):
         list(session.query(query).rows)

@@ -1,4 +1,4 @@
-"""Where a job's keys are cut, and how evenly."""
+"""Key ranges: where they are cut, and how even they are."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scoter.engine.sql import in_range_sql, range_number_sql
 
 
 @given(keys=st.lists(st.text(max_size=3)), ranges=st.integers(2, 9))
-def test_there_are_fewer_cuts_than_ranges_in_order_and_none_leaves_a_range_empty(keys: list[str], ranges: int) -> None:
+def test_edges_are_ordered_and_leave_no_range_empty(keys: list[str], ranges: int) -> None:
     edges = range_edges(keys, ranges)
 
     assert len(edges) < ranges
@@ -26,13 +26,13 @@ def test_there_are_fewer_cuts_than_ranges_in_order_and_none_leaves_a_range_empty
         assert not keys or any((low is None or key >= low) and (high is None or key < high) for key in keys)
 
 
-def test_more_rows_than_memory_are_more_ranges_up_to_a_bound() -> None:
+def test_range_count_grows_with_the_data_up_to_a_bound() -> None:
     assert range_count(0, 2**30) == 1
     assert range_count(2**30, 2**30) > range_count(2**28, 2**30) > 1
     assert range_count(2**60, 2**30) == MAX_RANGES
 
 
-def test_a_source_is_cut_evenly_whether_sorted_or_not(tmp_path: Path) -> None:
+def test_ranges_are_even_for_sorted_and_unsorted_sources(tmp_path: Path) -> None:
     rows = [page(f"{number:05d}") for number in range(20_000)]
     shuffled = [rows[number * 7_919 % len(rows)] for number in range(len(rows))]
     for name, given_rows in (("sorted", rows), ("not", shuffled)):
@@ -49,7 +49,7 @@ def test_a_source_is_cut_evenly_whether_sorted_or_not(tmp_path: Path) -> None:
             assert max(sizes) < 2 * len(rows) / 8, (name, size, sizes)
 
 
-def test_a_survey_counts_what_the_wanted_columns_take(tmp_path: Path) -> None:
+def test_survey_measures_only_the_wanted_columns(tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
     pq.write_table(pa.Table.from_pylist([page(f"{number}") for number in range(1_000)], schema=SCHEMA), file)
 
@@ -59,7 +59,7 @@ def test_a_survey_counts_what_the_wanted_columns_take(tmp_path: Path) -> None:
     assert 0 < part.size < whole.size < file.stat().st_size
 
 
-def test_keys_with_quotes_are_only_text() -> None:
+def test_quotes_in_keys_are_escaped() -> None:
     assert (
         range_number_sql(["it's", "m"])
         == "CASE WHEN key < 'm' THEN CASE WHEN key < 'it''s' THEN 0 ELSE 1 END ELSE 2 END"
