@@ -78,7 +78,7 @@ def some(count: int, site: str = "a.example") -> list[str]:
     return [f"http://{site}/{n}" for n in range(count)]
 
 
-async def test_urls_of_a_message_are_those_given_then_those_in_its_text_each_once() -> None:
+async def test_given_urls_come_before_those_in_the_text_without_duplicates() -> None:
     door = Door()
 
     taken = await door.taken("http://b.example", "HTTP://B.example:80/", text="see example.com and http://b.example/")
@@ -89,7 +89,7 @@ async def test_urls_of_a_message_are_those_given_then_those_in_its_text_each_onc
     assert door.woken == 1
 
 
-async def test_what_is_no_url_is_told_and_the_rest_is_taken() -> None:
+async def test_invalid_urls_are_reported_and_others_accepted() -> None:
     door = Door()
 
     taken = await door.taken("no url", "http://a.example/", "no url", "x" * 1000)
@@ -102,7 +102,7 @@ async def test_what_is_no_url_is_told_and_the_rest_is_taken() -> None:
 @pytest.mark.parametrize(
     "url", ["ftp://a.example/", "file:///etc/passwd", "file://a.example/x", "http://a.example/" + "x" * LONGEST]
 )
-async def test_what_is_not_asked_for_is_not_taken(url: str) -> None:
+async def test_unsupported_urls_are_not_accepted(url: str) -> None:
     door = Door()
 
     taken = await door.taken(url)
@@ -112,7 +112,7 @@ async def test_what_is_not_asked_for_is_not_taken(url: str) -> None:
     assert len(taken.unusable[0].url) <= 200
 
 
-async def test_urls_of_a_blocked_domain_are_not_taken() -> None:
+async def test_urls_of_a_blocked_domain_are_not_accepted() -> None:
     door = Door()
     await door.stores.rules.put(DomainRule(domain="a.example", blocked=True))
     await door.stores.rules.put(DomainRule(domain="b.example", delay=9.0))
@@ -123,7 +123,7 @@ async def test_urls_of_a_blocked_domain_are_not_taken() -> None:
     assert [each.why for each in taken.unusable] == ["a.example is blocked"]
 
 
-async def test_urls_beyond_the_limit_of_a_message_are_left_out_and_counted() -> None:
+async def test_urls_beyond_the_limit_per_message_are_counted() -> None:
     door = Door(urls_per_message=3)
 
     taken = await door.taken(*some(5), *some(5))
@@ -132,7 +132,7 @@ async def test_urls_beyond_the_limit_of_a_message_are_left_out_and_counted() -> 
     assert taken.left_out == 2
 
 
-async def test_a_message_without_urls_is_accepted_and_done() -> None:
+async def test_message_without_urls_is_accepted_and_done() -> None:
     door = Door()
 
     taken = await door.taken(text="nothing here")
@@ -141,7 +141,7 @@ async def test_a_message_without_urls_is_accepted_and_done() -> None:
     assert door.stores.journal.is_done("m")
 
 
-async def test_a_message_that_comes_twice_is_one_message() -> None:
+async def test_repeated_message_is_one_message() -> None:
     door = Door()
     first = await door.taken("http://a.example/")
 
@@ -152,7 +152,7 @@ async def test_a_message_that_comes_twice_is_one_message() -> None:
     assert door.stores.journal.waiting() == 1
 
 
-async def test_many_messages_are_one_write_and_each_is_answered_for_itself() -> None:
+async def test_many_messages_are_accepted_in_one_write() -> None:
     door = Door(backlog_per_domain=3)
     messages = [
         message(*some(2), name="fits"),
@@ -172,7 +172,7 @@ async def test_many_messages_are_one_write_and_each_is_answered_for_itself() -> 
     assert door.journal.writes == [3]
 
 
-async def test_a_full_domain_is_refused_for_a_while_and_the_others_are_not() -> None:
+async def test_full_domain_is_refused_and_others_are_not() -> None:
     door = Door(backlog_per_domain=5)
     await door.taken(*some(5), name="first")
 
@@ -190,9 +190,7 @@ async def test_a_full_domain_is_refused_for_a_while_and_the_others_are_not() -> 
     ("delay", "more", "later"),
     [(None, 3, 15.0), (10.0, 3, 30.0), (10.0, 9, 50.0), (0.0, 3, 5.0), (86_400.0, 3, 3600.0)],
 )
-async def test_a_full_domain_tells_when_it_will_have_room_at_its_own_delay(
-    delay: float | None, more: int, later: float
-) -> None:
+async def test_retry_after_of_a_full_domain_depends_on_its_delay(delay: float | None, more: int, later: float) -> None:
     """Of five that wait so many must be gone; where more come than there is ever room for, all of them."""
     door = Door(backlog_per_domain=5)
     if delay is not None:
@@ -204,7 +202,7 @@ async def test_a_full_domain_tells_when_it_will_have_room_at_its_own_delay(
     assert refused == Overloaded(later, "a.example")
 
 
-async def test_a_full_service_is_refused_as_a_whole() -> None:
+async def test_full_service_refuses_all_messages() -> None:
     door = Door(backlog=4)
     await door.taken(*some(4), name="first")
 
@@ -217,7 +215,7 @@ async def test_a_full_service_is_refused_as_a_whole() -> None:
 
 
 @pytest.mark.parametrize("limit", ["backlog", "backlog_per_domain"])
-async def test_a_message_that_comes_again_is_known_however_full_it_is(limit: str) -> None:
+async def test_repeated_message_is_accepted_by_a_full_service(limit: str) -> None:
     door = Door(**{limit: 4})
     first = await door.taken(*some(4), name="first")
 
@@ -230,7 +228,7 @@ async def test_a_message_that_comes_again_is_known_however_full_it_is(limit: str
     assert door.stores.journal.waiting() == 4
 
 
-async def test_a_message_that_comes_twice_at_once_is_known_the_second_time_however_full_it_is() -> None:
+async def test_message_repeated_in_one_call_is_accepted_by_a_full_service() -> None:
     door = Door(backlog=4)
 
     answers = await door.acceptance.take([message(*some(4), name="m"), message(*some(4), name="m")])
@@ -239,7 +237,7 @@ async def test_a_message_that_comes_twice_at_once_is_known_the_second_time_howev
     assert all(isinstance(each, Taken) for each in answers)
 
 
-async def test_a_message_larger_than_the_backlog_is_taken_when_nothing_waits() -> None:
+async def test_message_larger_than_the_backlog_is_accepted_by_an_empty_service() -> None:
     door = Door(backlog=2, backlog_per_domain=2)
 
     first, second = await door.take(*some(5), name="first"), await door.take(*some(5), name="second")
@@ -247,7 +245,7 @@ async def test_a_message_larger_than_the_backlog_is_taken_when_nothing_waits() -
     assert (type(first), type(second)) == (Taken, Overloaded)
 
 
-async def test_messages_that_come_at_once_do_not_each_take_the_same_room() -> None:
+async def test_concurrent_messages_do_not_exceed_the_backlog() -> None:
     door = Door(backlog_per_domain=10)
 
     answers = await asyncio.gather(*(door.take(*some(5), name=f"m{n}") for n in range(20)))
@@ -256,7 +254,7 @@ async def test_messages_that_come_at_once_do_not_each_take_the_same_room() -> No
     assert door.stores.journal.waiting_of("a.example") == 10
 
 
-async def test_room_that_was_taken_for_a_write_that_failed_is_free_again() -> None:
+async def test_failed_write_releases_its_share_of_the_backlog() -> None:
     door = Door(backlog=5)
     door.journal.error = UserError("the disk is full")
     with pytest.raises(UserError):

@@ -88,7 +88,7 @@ def recorded(bench: Bench) -> list[tuple[str, str]]:
 
 @given(worlds(force=st.just(False)))
 @settings(max_examples=80, deadline=None)
-def test_every_url_is_recorded_once_and_asked_for_at_most_once_within_the_window(world: World) -> None:
+def test_every_url_is_recorded_once_and_requested_at_most_once(world: World) -> None:
     @simulated
     async def check() -> None:
         bench = bench_of(world)
@@ -112,7 +112,7 @@ def test_every_url_is_recorded_once_and_asked_for_at_most_once_within_the_window
 
 @given(worlds(force=st.booleans()))
 @settings(max_examples=100, deadline=None)
-def test_results_of_one_fetch_never_differ(world: World) -> None:
+def test_outcomes_of_one_fetch_are_equal(world: World) -> None:
     @simulated
     async def check() -> None:
         bench = bench_of(world)
@@ -136,9 +136,7 @@ def test_results_of_one_fetch_never_differ(world: World) -> None:
 
 @given(worlds(force=st.booleans()), st.lists(_moment, min_size=1, max_size=4))
 @settings(max_examples=100, deadline=None)
-def test_nothing_is_lost_or_recorded_twice_by_schedulers_that_stop_hang_or_lose_their_leases(
-    world: World, stops: list[float]
-) -> None:
+def test_stopping_schedulers_and_lost_leases_lose_and_repeat_nothing(world: World, stops: list[float]) -> None:
     @simulated
     async def check() -> None:
         bench = bench_of(world)

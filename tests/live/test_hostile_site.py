@@ -106,7 +106,7 @@ def lasts(record: dict[str, Any]) -> timedelta:
     return datetime.fromisoformat(record["expires_at"]) - datetime.fromisoformat(record["fetched_at"])
 
 
-def test_the_image_of_a_page_is_measured_in_the_turn_of_its_own_domain(live: Service, web: OddWeb) -> None:
+def test_preview_image_is_fetched_in_a_slot_of_its_own_domain(live: Service, web: OddWeb) -> None:
     (record,) = submitted(live, "http://good.example/")
 
     related = record["related"]
@@ -118,7 +118,7 @@ def test_the_image_of_a_page_is_measured_in_the_turn_of_its_own_domain(live: Ser
     assert impolite(web.entries, DELAY) == []
 
 
-def test_an_image_that_is_none_harms_nobody_and_leads_nowhere(live: Service, web: OddWeb) -> None:
+def test_invalid_image_fails_nothing_and_is_not_followed(live: Service, web: OddWeb) -> None:
     names = ("liar", "inward", "circle", "back", "bomb", "broken")
 
     records = submitted(live, *(f"http://{name}.example/" for name in names), "http://inward.example/by")
@@ -140,7 +140,7 @@ def test_an_image_that_is_none_harms_nobody_and_leads_nowhere(live: Service, web
     assert [path for _, path in web.asked("back.example")] == ["/robots.txt", "/", "/1.png"]
 
 
-def test_a_page_names_itself_within_its_domain_and_speaks_for_nobody_else(live: Service) -> None:
+def test_canonical_url_is_trusted_only_within_its_domain(live: Service) -> None:
     direct, a, b = submitted(live, "http://own.example/direct", "http://own.example/a", "http://own.example/b")
     submitted(live, "http://poison.example/", "http://suffix.co.uk/", "http://error.example/")
 
@@ -159,7 +159,7 @@ def test_a_page_names_itself_within_its_domain_and_speaks_for_nobody_else(live: 
     assert known(live, "http://victim.example/") == victim
 
 
-def test_every_hop_of_a_chain_is_known_and_the_turn_of_each_is_its_own(live: Service, web: OddWeb) -> None:
+def test_each_hop_is_recorded_and_uses_a_slot_of_its_domain(live: Service, web: OddWeb) -> None:
     (record,) = submitted(live, "http://short.example/")
 
     assert (record["state"], record["resolved"]) == ("ok", "http://long.example/end")
@@ -176,9 +176,7 @@ def test_every_hop_of_a_chain_is_known_and_the_turn_of_each_is_its_own(live: Ser
     assert impolite(web.entries, DELAY) == []
 
 
-def test_redirects_in_a_circle_too_many_or_inwards_end_and_are_not_believed_for_long(
-    live: Service, web: OddWeb
-) -> None:
+def test_bad_redirect_chains_end_and_expire_soon(live: Service, web: OddWeb) -> None:
     loop, chain, scheme, nowhere, hidden, good = submitted(
         live,
         "http://loop.example/1",
@@ -201,7 +199,7 @@ def test_redirects_in_a_circle_too_many_or_inwards_end_and_are_not_believed_for_
     assert lasts(good) == timedelta(hours=10)
 
 
-def test_what_failed_is_asked_again_after_its_own_time_and_not_before(live: Service, web: OddWeb) -> None:
+def test_failed_url_is_requested_again_only_after_failed_for(live: Service, web: OddWeb) -> None:
     first, second = (submitted(live, "http://missing.example/x")[0] for _ in range(2))
     forced = live.submit("http://missing.example/x", force=True)
     record = live.get("/v1/urls?url=http://missing.example/x&wait=10s").json

@@ -19,7 +19,7 @@ def sites(count: int) -> list[str]:
 
 
 @simulated
-async def test_everything_that_was_accepted_is_recorded_once_and_told() -> None:
+async def test_accepted_urls_are_recorded_once_and_reported() -> None:
     bench = Bench(ScriptedWeb({url: page() for url in sites(50)}, takes=1))
     for url in sites(50):
         await bench.accept(url)
@@ -31,7 +31,7 @@ async def test_everything_that_was_accepted_is_recorded_once_and_told() -> None:
 
 
 @simulated
-async def test_no_more_are_under_way_than_set() -> None:
+async def test_number_of_entries_under_way_is_limited() -> None:
     bench = Bench(ScriptedWeb({url: page() for url in sites(40)}, takes=1))
     await bench.accept(*sites(40))
 
@@ -42,7 +42,7 @@ async def test_no_more_are_under_way_than_set() -> None:
 
 
 @simulated
-async def test_a_message_that_comes_wakes_it_at_once() -> None:
+async def test_new_message_wakes_the_scheduler() -> None:
     bench = Bench(ScriptedWeb({A: page()}))
     scheduler = bench.scheduler()
     run = asyncio.create_task(scheduler.run())
@@ -60,7 +60,7 @@ async def test_a_message_that_comes_wakes_it_at_once() -> None:
 
 
 @simulated
-async def test_room_that_becomes_free_is_used_at_once() -> None:
+async def test_free_capacity_is_used_at_once() -> None:
     bench = Bench(ScriptedWeb({url: page() for url in sites(4)}, takes=1))
     scheduler = bench.scheduler(most=2)
     run = asyncio.create_task(scheduler.run())
@@ -78,7 +78,7 @@ async def test_room_that_becomes_free_is_used_at_once() -> None:
 
 
 @simulated
-async def test_the_most_urgent_comes_first() -> None:
+async def test_most_urgent_entry_starts_first() -> None:
     bench = Bench(ScriptedWeb(takes=1))
     for priority in (Priority.BULK, Priority.NORMAL, Priority.PERSON):
         await bench.accept(f"http://{priority.name}.example/", priority=priority)
@@ -89,7 +89,7 @@ async def test_the_most_urgent_comes_first() -> None:
 
 
 @simulated
-async def test_a_slow_domain_with_many_urls_leaves_room_for_the_others() -> None:
+async def test_slow_domain_leaves_capacity_for_others() -> None:
     web = ScriptedWeb(takes=1)
     web.takes = lambda url: 1000.0 if "slow" in url else 0.0
     bench = Bench(web)
@@ -134,7 +134,7 @@ async def test_many_urls_of_a_slow_domain_do_not_delay_others() -> None:
 
 
 @simulated
-async def test_however_many_domains_are_slow_the_others_are_not_held_up() -> None:
+async def test_many_slow_domains_do_not_delay_others() -> None:
     web = ScriptedWeb()
     web.takes = lambda url: 20.0 + int(url.rpartition("/")[2]) % 10 if "slow" in url else 0.1
     bench = Bench(web, stores=MemoryStores(clock=clock, lease_clock=ticks, window=10))
@@ -156,7 +156,7 @@ async def test_however_many_domains_are_slow_the_others_are_not_held_up() -> Non
 
 
 @simulated
-async def test_what_is_held_for_want_of_room_begins_when_there_is_room_again() -> None:
+async def test_held_entries_start_when_capacity_is_free() -> None:
     web = ScriptedWeb(takes=100)
     bench = Bench(web)
     await bench.accept(*sites(6))
@@ -179,7 +179,7 @@ async def test_what_is_held_for_want_of_room_begins_when_there_is_room_again() -
 
 
 @simulated
-async def test_what_is_held_for_its_domain_keeps_its_lease_and_begins_most_urgent_first() -> None:
+async def test_held_entries_keep_their_lease_and_start_by_priority() -> None:
     web = ScriptedWeb(takes=100)
     bench = Bench(web)
     for n in range(6):

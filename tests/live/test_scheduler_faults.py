@@ -64,7 +64,7 @@ def over(journal: Faulty, bench: Bench, most: int = 10) -> Scheduler:
 
 
 @simulated
-async def test_a_defect_stops_nobody_else_and_its_entry_comes_again(caplog: pytest.LogCaptureFixture) -> None:
+async def test_defect_stops_no_other_entry_and_its_own_is_retried(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench(ScriptedWeb({A: page(), B: page()}))
     broken = [Defect("a broken stage")]
 
@@ -83,7 +83,7 @@ async def test_a_defect_stops_nobody_else_and_its_entry_comes_again(caplog: pyte
 
 
 @simulated
-async def test_a_defect_in_a_shared_fetch_loses_none_of_those_who_waited(caplog: pytest.LogCaptureFixture) -> None:
+async def test_defect_in_a_shared_fetch_loses_no_entry(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=1))
     for _ in range(5):
         await bench.accept(A)
@@ -104,7 +104,7 @@ async def test_a_defect_in_a_shared_fetch_loses_none_of_those_who_waited(caplog:
 
 
 @simulated
-async def test_an_entry_that_fails_again_and_again_is_ended_by_the_journal(caplog: pytest.LogCaptureFixture) -> None:
+async def test_repeatedly_failing_entry_is_closed_by_the_journal(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench(ScriptedWeb({A: page()}), stores=MemoryStores(clock=clock, lease_clock=ticks, most_tries=3))
     bench.content.defect = Defect("broken for good")
     await bench.accept(A)
@@ -116,7 +116,7 @@ async def test_an_entry_that_fails_again_and_again_is_ended_by_the_journal(caplo
 
 
 @simulated
-async def test_a_url_that_was_not_asked_for_since_fetching_ends_is_not_called_a_failure() -> None:
+async def test_url_not_requested_during_shutdown_is_not_a_failure() -> None:
     bench = Bench(ScriptedWeb({A: failed(Reason.STOPPED)}))
     await bench.accept(A)
     scheduler = bench.scheduler()
@@ -135,9 +135,7 @@ async def test_a_url_that_was_not_asked_for_since_fetching_ends_is_not_called_a_
 
 @pytest.mark.parametrize("error", [UserError("the disk is full"), OSError("anything else")])
 @pytest.mark.parametrize("call", ["open", "renew"])
-def test_a_journal_that_fails_for_a_while_is_outlived(
-    call: str, error: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_scheduler_survives_a_failing_journal(call: str, error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     @simulated
     async def check() -> None:
         bench = Bench(ScriptedWeb({A: page(), B: page()}, takes=25))
@@ -163,7 +161,7 @@ def test_a_journal_that_fails_for_a_while_is_outlived(
 
 
 @simulated
-async def test_it_stops_even_if_nothing_can_be_given_back(caplog: pytest.LogCaptureFixture) -> None:
+async def test_scheduler_stops_even_if_entries_cannot_be_returned(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=100))
     await bench.accept(A)
     journal = Faulty(bench.stores.journal)
@@ -179,7 +177,7 @@ async def test_it_stops_even_if_nothing_can_be_given_back(caplog: pytest.LogCapt
 
 
 @simulated
-async def test_an_idle_scheduler_does_not_ask_for_more_each_time_something_ends() -> None:
+async def test_idle_scheduler_does_not_poll_after_each_end() -> None:
     bench = Bench(ScriptedWeb({url: page() for url in sites(100)}, takes=0.1))
     journal = Faulty(bench.stores.journal)
     scheduler = over(journal, bench, most=1000)
@@ -196,7 +194,7 @@ async def test_an_idle_scheduler_does_not_ask_for_more_each_time_something_ends(
 
 
 @simulated
-async def test_whoever_is_told_of_what_is_done_may_fail(caplog: pytest.LogCaptureFixture) -> None:
+async def test_failing_on_done_callback_is_tolerated(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench(ScriptedWeb({A: page(), B: page()}))
 
     def refuse(context: Context) -> None:

@@ -25,7 +25,7 @@ def sites(count: int) -> list[str]:
 
 
 @simulated
-async def test_what_is_under_way_is_given_back_when_it_stops() -> None:
+async def test_stop_returns_entries_under_way() -> None:
     bench = Bench(ScriptedWeb({A: page(), B: page()}, takes=100))
     await bench.accept(A, B)
     scheduler = bench.scheduler()
@@ -42,7 +42,7 @@ async def test_what_is_under_way_is_given_back_when_it_stops() -> None:
 
 
 @simulated
-async def test_a_fetch_that_takes_longer_than_a_lease_keeps_it() -> None:
+async def test_lease_is_renewed_during_a_long_fetch() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=200))
     await bench.accept(A)
 
@@ -65,7 +65,7 @@ async def begun_and_lent_to_another(takes: float) -> tuple[Bench, Scheduler, asy
 
 
 @simulated
-async def test_one_that_was_lent_to_somebody_else_is_given_up() -> None:
+async def test_entry_leased_to_another_reader_is_given_up() -> None:
     bench, scheduler, run = await begun_and_lent_to_another(takes=100)
 
     await asyncio.sleep(15)
@@ -77,7 +77,7 @@ async def test_one_that_was_lent_to_somebody_else_is_given_up() -> None:
 
 
 @simulated
-async def test_what_was_held_and_lost_may_be_lent_again() -> None:
+async def test_held_entry_that_was_lost_can_be_leased_again() -> None:
     urls = [f"http://slow.example/{n}" for n in range(4)]
     bench = Bench(ScriptedWeb(takes=100))
     await bench.accept(*urls)
@@ -122,7 +122,7 @@ class Written:
 
 
 @pytest.mark.parametrize("at", [1.0, 5.0, 9.9])
-def test_what_is_under_way_goes_on_when_the_whole_process_stood_still_for_longer_than_a_lease(at: float) -> None:
+def test_work_continues_after_the_process_was_paused_for_longer_than_a_lease(at: float) -> None:
     @simulated
     async def check() -> None:
         bench = Bench(ScriptedWeb({url: page() for url in sites(300)}, takes=100))
@@ -147,7 +147,7 @@ def test_what_is_under_way_goes_on_when_the_whole_process_stood_still_for_longer
 
 
 @simulated
-async def test_one_that_is_lent_again_before_it_is_given_up_goes_on() -> None:
+async def test_entry_leased_again_before_cancellation_continues() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=100))
     await bench.accept(A)
     scheduler = bench.scheduler()
@@ -165,7 +165,7 @@ async def test_one_that_is_lent_again_before_it_is_given_up_goes_on() -> None:
 
 
 @simulated
-async def test_one_that_was_recorded_just_before_leases_are_prolonged_is_told() -> None:
+async def test_entry_recorded_just_before_renewal_is_reported() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=9.9))
     await bench.accept(A)
 
@@ -184,7 +184,7 @@ async def test_one_that_was_recorded_just_before_leases_are_prolonged_is_told() 
 
 
 @simulated
-async def test_nobody_is_told_of_what_somebody_else_will_record() -> None:
+async def test_lost_entry_is_not_reported() -> None:
     bench, scheduler, run = await begun_and_lent_to_another(takes=5)
 
     await asyncio.sleep(6)
@@ -195,7 +195,7 @@ async def test_nobody_is_told_of_what_somebody_else_will_record() -> None:
 
 
 @simulated
-async def test_two_schedulers_of_one_journal_record_everything_once() -> None:
+async def test_two_schedulers_record_everything_once() -> None:
     bench = Bench(ScriptedWeb({url: page() for url in sites(60)}, takes=1))
     await bench.accept(*sites(60))
 

@@ -30,7 +30,7 @@ from scoter.live.sqlite.stores import SqliteStores
 HOUR = timedelta(hours=1)
 
 
-async def test_a_row_says_what_is_known_of_an_outcome(tmp_path: Path) -> None:
+async def test_row_contains_the_facts_of_an_outcome(tmp_path: Path) -> None:
     image = Image(url="http://cdn.example.net/i.png", width=2**40, height=20, media_type="image/png")
     outcome = event(
         1,
@@ -64,7 +64,7 @@ async def test_a_row_says_what_is_known_of_an_outcome(tmp_path: Path) -> None:
     assert len(timings) == 0
 
 
-async def test_an_outcome_without_page_timing_or_host_has_a_row_too(tmp_path: Path) -> None:
+async def test_outcome_without_page_timing_or_host_has_a_row(tmp_path: Path) -> None:
     outcome = event(1, "not a url", state=State.FAILED, status=None, reason="timeout", kind=ContentKind.OTHER)
 
     await FetchLog(tmp_path, FakeEvents([outcome])).flush()
@@ -73,7 +73,7 @@ async def test_an_outcome_without_page_timing_or_host_has_a_row_too(tmp_path: Pa
     assert (row["domain"], row["status"], row["reason"], row["stages"]) == (None, None, "timeout", None)
 
 
-async def test_an_announcement_is_written_one_call_later_when_its_timing_is_known(tmp_path: Path) -> None:
+async def test_event_is_exported_one_call_later_with_its_timing(tmp_path: Path) -> None:
     events = FakeEvents([event(1)])
     log = FetchLog(tmp_path, events)
 
@@ -86,7 +86,7 @@ async def test_an_announcement_is_written_one_call_later_when_its_timing_is_know
     assert [row["number"] for row in logged(tmp_path)] == [1, 2]
 
 
-async def test_an_hour_that_is_over_becomes_one_file_and_its_parts_stay_for_those_who_read_them(
+async def test_finished_hour_is_merged_and_its_parts_stay_for_readers(
     tmp_path: Path,
 ) -> None:
     clock = Clock()
@@ -113,7 +113,7 @@ async def test_an_hour_that_is_over_becomes_one_file_and_its_parts_stay_for_thos
     assert found == [(250, 1)]
 
 
-async def test_an_hour_waits_for_announcements_that_are_not_in_the_log_yet(tmp_path: Path) -> None:
+async def test_hour_is_not_merged_before_all_its_events_are_logged(tmp_path: Path) -> None:
     clock = Clock(NOON + 2 * HOUR)
     events = FakeEvents([event(1)])
     log = FetchLog(tmp_path, events, clock=clock)
@@ -125,7 +125,7 @@ async def test_an_hour_waits_for_announcements_that_are_not_in_the_log_yet(tmp_p
     assert await log.merge() == 1
 
 
-async def test_parts_are_cut_where_the_hour_changes_and_a_clock_that_is_set_back_adds_to_its_hour(
+async def test_parts_end_with_the_hour_even_if_the_clock_is_set_back(
     tmp_path: Path,
 ) -> None:
     early, late = NOON, NOON + HOUR
@@ -147,7 +147,7 @@ async def test_parts_are_cut_where_the_hour_changes_and_a_clock_that_is_set_back
     assert sorted(row["number"] for row in logged(tmp_path)) == [1, 2, 3, 4, 5]
 
 
-async def test_what_a_crash_in_the_middle_of_a_merge_leaves_does_not_count_and_is_removed(tmp_path: Path) -> None:
+async def test_parts_left_by_a_crash_during_a_merge_are_ignored_and_removed(tmp_path: Path) -> None:
     events = FakeEvents([event(number) for number in range(1, 21)])
     log = FetchLog(tmp_path, events, clock=Clock(), rows=10)
     await log.flush()
@@ -164,7 +164,7 @@ async def test_what_a_crash_in_the_middle_of_a_merge_leaves_does_not_count_and_i
     assert await again.flush() == 0
 
 
-async def test_hours_that_are_removed_are_not_written_again(tmp_path: Path) -> None:
+async def test_removed_hours_are_not_exported_again(tmp_path: Path) -> None:
     events = FakeEvents([event(1), event(2)])
     log = FetchLog(tmp_path, events, clock=Clock())
     await log.flush()
@@ -177,7 +177,7 @@ async def test_hours_that_are_removed_are_not_written_again(tmp_path: Path) -> N
     assert await FetchLog(tmp_path, events).flush() == 0
 
 
-async def test_with_another_database_a_new_generation_begins_and_nothing_is_passed_over(tmp_path: Path) -> None:
+async def test_another_database_starts_a_new_generation_without_gaps(tmp_path: Path) -> None:
     await FetchLog(tmp_path, FakeEvents([event(1), event(2), event(3)])).flush()
     new = FakeEvents()
     log = FetchLog(tmp_path, new)
@@ -196,7 +196,7 @@ async def test_with_another_database_a_new_generation_begins_and_nothing_is_pass
     assert await again.flush() == 0
 
 
-async def test_with_an_old_copy_of_the_database_what_was_logged_is_not_logged_again(tmp_path: Path) -> None:
+async def test_old_backup_of_the_database_is_not_logged_again(tmp_path: Path) -> None:
     await FetchLog(tmp_path, FakeEvents([event(1), event(2), event(3)])).flush()
     copy = FakeEvents([event(1), event(2)])
     log = FetchLog(tmp_path, copy)
@@ -207,14 +207,14 @@ async def test_with_an_old_copy_of_the_database_what_was_logged_is_not_logged_ag
     assert sorted(row["message_id"] for row in logged(tmp_path)) == ["another third", "m1", "m2", "m3"]
 
 
-def test_a_damaged_note_of_how_far_it_came_is_told(tmp_path: Path) -> None:
+def test_damaged_state_file_is_an_error(tmp_path: Path) -> None:
     (tmp_path / STATE).write_text("{")
 
     with pytest.raises(UserError, match="damaged"):
         FetchLog(tmp_path, FakeEvents())
 
 
-async def test_parts_of_an_older_version_get_the_columns_of_today(tmp_path: Path) -> None:
+async def test_parts_of_an_older_version_get_the_current_columns(tmp_path: Path) -> None:
     log = FetchLog(tmp_path, FakeEvents([event(1, title="T")]), clock=Clock(NOON + 2 * HOUR))
     await log.flush()
     (piece,) = pieces(tmp_path)
@@ -228,7 +228,7 @@ async def test_parts_of_an_older_version_get_the_columns_of_today(tmp_path: Path
     assert (row["title"], row["number"]) == (None, 1)
 
 
-async def test_a_damaged_part_is_told_and_does_not_keep_other_hours_from_being_made(tmp_path: Path) -> None:
+async def test_damaged_part_is_an_error_and_other_hours_are_merged(tmp_path: Path) -> None:
     events = FakeEvents([event(1, at=NOON), event(2, at=NOON + HOUR)])
     log = FetchLog(tmp_path, events, clock=Clock(NOON + 5 * HOUR))
     await log.flush()
@@ -241,7 +241,7 @@ async def test_a_damaged_part_is_told_and_does_not_keep_other_hours_from_being_m
     assert [piece.is_part for piece in pieces(tmp_path)] == [True, False]
 
 
-def test_of_too_many_timings_the_oldest_go() -> None:
+def test_oldest_timings_are_dropped_beyond_the_limit() -> None:
     timings = OutcomeTimings(most=2)
     for number in range(3):
         timings.put("m", str(number), OutcomeTiming(total=float(number)))
@@ -256,7 +256,7 @@ def test_of_too_many_timings_the_oldest_go() -> None:
     hours=st.lists(st.integers(0, 3), min_size=1, max_size=12),
     steps=st.lists(st.sampled_from(["export", "flush", "merge", "restart", "later"]), max_size=12),
 )
-async def test_each_announcement_is_logged_once_in_whatever_order_things_happen(
+async def test_each_event_is_logged_once_in_any_order_of_operations(
     tmp_path_factory: pytest.TempPathFactory, hours: list[int], steps: list[str]
 ) -> None:
     folder, clock, events = tmp_path_factory.mktemp("log"), Clock(), FakeEvents()
@@ -277,7 +277,7 @@ async def test_each_announcement_is_logged_once_in_whatever_order_things_happen(
     assert sorted(row["number"] for row in logged(folder)) == [each.number for each in events.events]
 
 
-async def test_on_a_full_disk_nothing_is_lost_and_the_log_goes_on_when_there_is_room(small_disk: Path) -> None:
+async def test_full_disk_loses_nothing_and_the_log_continues(small_disk: Path) -> None:
     ballast = small_disk / "ballast"
     events = FakeEvents([event(number, title=f"{number} " * 500) for number in range(1, 201)])
     timings = OutcomeTimings()
@@ -303,7 +303,7 @@ async def test_on_a_full_disk_nothing_is_lost_and_the_log_goes_on_when_there_is_
     assert rows[0]["total_ms"] == 7.0
 
 
-async def test_outcomes_that_a_service_recorded_get_into_the_log(tmp_path: Path) -> None:
+async def test_recorded_outcomes_are_logged(tmp_path: Path) -> None:
     clock = Clock()
     stores = SqliteStores(ServiceDb(tmp_path / "service.sqlite", clock=clock))
     outcome = event(1, "http://a.org/", title="A").record

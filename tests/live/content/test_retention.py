@@ -33,7 +33,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_archives_go_by_age_with_their_indexes_and_the_one_being_written_stays(tmp_path: Path) -> None:
+def test_old_archives_are_removed_with_their_indexes_except_the_open_one(tmp_path: Path) -> None:
     archive(tmp_path, "old", NOON - 3 * DAY)
     archive(tmp_path, "new", NOON - DAY)
     archive(tmp_path, "open", NOON - 3 * DAY, is_open=True)
@@ -46,7 +46,7 @@ def test_archives_go_by_age_with_their_indexes_and_the_one_being_written_stays(t
     assert names(tmp_path) == ["new.cdxj", "new.warc.gz", "open.cdxj", "open.warc.gz.open"]
 
 
-def test_of_too_many_bytes_the_oldest_go_first_and_the_open_file_counts(tmp_path: Path) -> None:
+def test_oldest_archives_are_removed_beyond_the_size_limit(tmp_path: Path) -> None:
     for age in range(1, 5):
         archive(tmp_path, f"{age}-days-old", NOON - age * DAY)
     archive(tmp_path, "open", NOON, 150, is_open=True)
@@ -57,13 +57,13 @@ def test_of_too_many_bytes_the_oldest_go_first_and_the_open_file_counts(tmp_path
     assert [name for name in names(tmp_path) if name.endswith(".gz")] == ["1-days-old.warc.gz", "2-days-old.warc.gz"]
 
 
-def test_without_limits_everything_stays(tmp_path: Path) -> None:
+def test_nothing_is_removed_without_limits(tmp_path: Path) -> None:
     archive(tmp_path, "old", NOON - 999 * DAY)
 
     assert expire_archives(tmp_path, None, None) == (0, 0)
 
 
-async def test_a_sweep_removes_old_archives_hours_records_and_announcements(tmp_path: Path) -> None:
+async def test_sweep_removes_old_archives_log_files_records_and_events(tmp_path: Path) -> None:
     clock = Clock()
     content = tmp_path / "content"
     content.mkdir()
@@ -85,7 +85,7 @@ async def test_a_sweep_removes_old_archives_hours_records_and_announcements(tmp_
     assert metadata.get("http://b.org/") is not None
 
 
-async def test_without_a_clock_archives_go_by_size_alone_and_no_hour_or_record_goes(tmp_path: Path) -> None:
+async def test_sweep_without_age_removes_archives_by_size_only(tmp_path: Path) -> None:
     clock = Clock()
     content = tmp_path / "content"
     content.mkdir()
@@ -107,7 +107,7 @@ async def test_without_a_clock_archives_go_by_size_alone_and_no_hour_or_record_g
     assert await metadata.expire(9) == 1
 
 
-async def test_an_announcement_that_is_not_in_the_log_is_not_forgotten(tmp_path: Path) -> None:
+async def test_unlogged_event_is_not_pruned(tmp_path: Path) -> None:
     events = FakeEvents([event(1), event(2)])
     log = FetchLog(tmp_path / "log", events)
     metadata = MemoryStores().metadata
@@ -122,7 +122,7 @@ async def test_an_announcement_that_is_not_in_the_log_is_not_forgotten(tmp_path:
     assert log.number == 3
 
 
-async def test_on_a_full_disk_whatever_can_be_removed_is(small_disk: Path) -> None:
+async def test_sweep_frees_space_on_a_full_disk(small_disk: Path) -> None:
     clock = Clock()
     content = small_disk / "content"
     content.mkdir()
@@ -154,7 +154,7 @@ async def test_on_a_full_disk_whatever_can_be_removed_is(small_disk: Path) -> No
     assert read_state(small_disk / "log").number == 3
 
 
-async def test_one_that_fails_keeps_none_of_the_others_from_making_room(tmp_path: Path) -> None:
+async def test_failing_step_of_a_sweep_does_not_stop_the_others(tmp_path: Path) -> None:
     class Locked(MemoryMetadata):
         async def expire(self, most: int) -> int:
             raise StoreUnavailable("another process has locked the database")
@@ -173,7 +173,7 @@ async def test_one_that_fails_keeps_none_of_the_others_from_making_room(tmp_path
     assert events.events == []
 
 
-def test_room_is_read_once_a_second_and_a_disk_that_went_away_has_none(tmp_path: Path) -> None:
+def test_free_space_is_read_once_per_second_and_is_zero_without_disk(tmp_path: Path) -> None:
     readings = [500, 50]
     now = 0.0
     floor = DiskFloor(tmp_path, 100, timer=lambda: now, free=lambda path: readings.pop(0))

@@ -45,7 +45,7 @@ def urls_in(folder: Path) -> list[str]:
     return sorted(found)
 
 
-async def test_what_is_kept_is_read_back_before_and_after_its_file_is_finished(tmp_path: Path) -> None:
+async def test_archived_response_is_readable_before_and_after_rotation(tmp_path: Path) -> None:
     first, second = exchange("http://a.org/", b"one" * 50, status=301), exchange("http://b.org/", b"two" * 50)
 
     async with content(tmp_path) as store:
@@ -65,7 +65,7 @@ async def test_what_is_kept_is_read_back_before_and_after_its_file_is_finished(t
     assert len(path.with_suffix("").with_suffix(".cdxj").read_bytes().splitlines()) == 2
 
 
-async def test_each_exchange_has_its_message_its_fetch_and_its_times(tmp_path: Path) -> None:
+async def test_archived_exchange_has_message_fetch_and_times(tmp_path: Path) -> None:
     async with content(tmp_path) as store:
         await store.keep([exchange()], message="m 7\r\nX-Evil: yes", fetch="f1")
 
@@ -79,7 +79,7 @@ async def test_each_exchange_has_its_message_its_fetch_and_its_times(tmp_path: P
     ]
 
 
-async def test_many_calls_at_once_wait_for_room_and_all_are_kept(tmp_path: Path) -> None:
+async def test_many_concurrent_calls_are_all_archived(tmp_path: Path) -> None:
     pages = [exchange(f"http://a.org/{number}", f"page {number}".encode()) for number in range(300)]
 
     async with content(tmp_path, most_waiting=3, size=20_000) as store:
@@ -93,7 +93,7 @@ async def test_many_calls_at_once_wait_for_room_and_all_are_kept(tmp_path: Path)
         assert_sound(path)
 
 
-async def test_a_caller_that_is_cancelled_does_not_hold_up_the_others(tmp_path: Path) -> None:
+async def test_cancelled_caller_does_not_block_others(tmp_path: Path) -> None:
     async with content(tmp_path, most_waiting=1) as store:
         first = asyncio.create_task(store.keep([exchange()], message="m", fetch="1"))
         await asyncio.sleep(0)
@@ -103,7 +103,7 @@ async def test_a_caller_that_is_cancelled_does_not_hold_up_the_others(tmp_path: 
         assert (await store.read(place(kept[0]))).url == "http://b.org/"
 
 
-async def test_what_a_killed_service_left_is_finished_and_can_be_read_meanwhile(tmp_path: Path) -> None:
+async def test_files_of_a_killed_service_are_recovered_and_readable(tmp_path: Path) -> None:
     part = WarcPart(tmp_path, "live-1", ABOUT, opened=Clock()())
     there = part.append(exchange("http://a.org/", b"old"))
     cut = part.append(exchange("http://b.org/", b"cut" * 10))
@@ -121,17 +121,17 @@ async def test_what_a_killed_service_left_is_finished_and_can_be_read_meanwhile(
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "x.warc.gz/../y.warc.gz", ".warc.gz", "x.cdxj"])
-def test_a_reference_leads_nowhere_but_into_the_archive(tmp_path: Path, name: str) -> None:
+def test_location_cannot_leave_the_archive(tmp_path: Path, name: str) -> None:
     with pytest.raises(UserError, match="not the name of an archive"):
         read(tmp_path, Archived(name, 0, 0))
 
 
-def test_an_answer_that_is_not_kept_any_more_is_told(tmp_path: Path) -> None:
+def test_expired_response_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no longer in the archive"):
         read(tmp_path, Archived("live-1.warc.gz", 0, 0))
 
 
-async def test_after_closing_nothing_is_taken(tmp_path: Path) -> None:
+async def test_closed_archive_refuses_exchanges(tmp_path: Path) -> None:
     store = content(tmp_path)
     store.close()
 
@@ -139,7 +139,7 @@ async def test_after_closing_nothing_is_taken(tmp_path: Path) -> None:
         await store.keep([exchange()], message="m", fetch="f")
 
 
-async def test_a_file_that_had_to_be_given_up_is_followed_by_another(tmp_path: Path) -> None:
+async def test_abandoned_file_is_followed_by_another(tmp_path: Path) -> None:
     async with content(tmp_path) as store:
         first = place((await store.keep([exchange("http://a.org/")], message="m", fetch="1"))[0])
         (draft,) = unfinished(tmp_path)
@@ -158,9 +158,7 @@ def _open_parts() -> list[WarcPart]:
 
 
 @pytest.mark.parametrize("size", [2**30, 100_000])
-async def test_a_full_disk_refuses_clearly_keeps_what_is_whole_and_goes_on_when_there_is_room(
-    small_disk: Path, size: int
-) -> None:
+async def test_full_disk_refuses_keeps_complete_records_and_recovers(small_disk: Path, size: int) -> None:
     dice = random.Random(size)
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(1_000_000))
@@ -189,7 +187,7 @@ async def test_a_full_disk_refuses_clearly_keeps_what_is_whole_and_goes_on_when_
         assert_sound(path)
 
 
-async def test_what_a_full_disk_kept_from_being_finished_is_finished_by_the_next_start(small_disk: Path) -> None:
+async def test_file_unfinished_on_a_full_disk_is_recovered_at_the_next_start(small_disk: Path) -> None:
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(1_900_000))
     store = content(small_disk / "content")
@@ -240,7 +238,7 @@ asyncio.run(main())
 """
 
 
-def test_a_killed_store_has_everything_that_it_said_was_kept(tmp_path: Path) -> None:
+def test_killed_archive_has_everything_it_acknowledged(tmp_path: Path) -> None:
     dice = random.Random(6)
     told: dict[int, Archived] = {}
 

@@ -13,7 +13,7 @@ from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority
 
 
-def test_a_context_that_is_done_leaves_its_timing() -> None:
+def test_finished_context_leaves_its_timing() -> None:
     timings = OutcomeTimings(clock=Clock(NOON + timedelta(seconds=2)))
     entry = JournalEntry(
         id=1, message="m", url="http://a.org/", priority=Priority.NORMAL, force=False, callback="", accepted=NOON
@@ -26,7 +26,7 @@ def test_a_context_that_is_done_leaves_its_timing() -> None:
     assert found == OutcomeTiming((("resolve", 1000.0), ("record", 125.0)), waited=500.0, remote=250.0, total=2000.0)
 
 
-def test_a_clock_that_was_set_back_makes_no_negative_time() -> None:
+def test_timing_is_never_negative_after_the_clock_was_set_back() -> None:
     timings = OutcomeTimings(clock=Clock(NOON - timedelta(hours=1)))
     entry = JournalEntry(
         id=1, message="m", url="http://a.org/", priority=Priority.NORMAL, force=False, callback="", accepted=NOON

@@ -47,11 +47,11 @@ class TestWindows:
         return FreshRecords(store, 14 * DAY, clock).get(A) is not None
 
     @pytest.mark.parametrize("jump", [-13 * DAY, -HOUR, DAY])
-    async def test_a_page_is_not_fetched_again_since_the_clock_was_set(self, jump: timedelta) -> None:
+    async def test_setting_the_clock_does_not_repeat_a_fetch(self, jump: timedelta) -> None:
         assert await self.known_after(jump)
 
     @pytest.mark.parametrize("jump", [-400 * DAY, 14 * DAY])
-    async def test_what_was_fetched_by_a_clock_far_ahead_is_not_known_for_ever(self, jump: timedelta) -> None:
+    async def test_record_from_the_far_future_is_not_known_for_ever(self, jump: timedelta) -> None:
         assert not await self.known_after(jump)
 
 
@@ -70,9 +70,7 @@ def time() -> Time:
 
 
 @pytest.mark.parametrize("jump", [DAY, -HOUR])
-async def test_a_lease_is_as_long_as_it_was_whatever_the_clock_says(
-    stores: Stores, time: Time, jump: timedelta
-) -> None:
+async def test_setting_the_clock_does_not_change_leases(stores: Stores, time: Time, jump: timedelta) -> None:
     await stores.journal.accept([(message("a"), [url_of("a")])])
     await opened(stores.journal, "first")
     time.now += jump
@@ -84,7 +82,7 @@ async def test_a_lease_is_as_long_as_it_was_whatever_the_clock_says(
     assert (early, late) == ([], ["a"])
 
 
-async def test_bulk_that_came_before_the_clock_was_set_back_still_has_its_share(stores: Stores, time: Time) -> None:
+async def test_old_bulk_keeps_its_share_after_the_clock_was_set_back(stores: Stores, time: Time) -> None:
     await stores.journal.accept([(message("bulk", priority=Priority.BULK, at=time.now), [url_of("bulk")])])
     time.now -= HOUR
     time.ticks += 120.0
@@ -97,7 +95,7 @@ async def test_bulk_that_came_before_the_clock_was_set_back_still_has_its_share(
     assert "bulk" in first
 
 
-async def test_each_announcement_is_logged_once_when_the_clock_goes_back_and_forth(tmp_path: Path) -> None:
+async def test_each_event_is_logged_once_when_the_clock_jumps(tmp_path: Path) -> None:
     clock = Clock()
     events = FakeEvents()
     log = FetchLog(tmp_path, events, clock=clock)
@@ -115,7 +113,7 @@ async def test_each_announcement_is_logged_once_when_the_clock_goes_back_and_for
     assert not any(piece.is_part for piece in pieces(tmp_path))
 
 
-async def test_parts_of_an_hour_do_not_stay_because_the_clock_was_set_back(tmp_path: Path) -> None:
+async def test_merged_parts_are_removed_after_the_clock_was_set_back(tmp_path: Path) -> None:
     clock = Clock()
     log = FetchLog(tmp_path, FakeEvents([event(1), event(2)]), clock=clock, rows=1)
     await log.flush()
@@ -133,7 +131,7 @@ class TestArchives:
     def clock(self) -> Clock:
         return Clock()
 
-    def test_a_file_is_finished_in_its_time_though_the_clock_was_set_back(self, tmp_path: Path, clock: Clock) -> None:
+    def test_archive_file_is_finished_on_time_after_the_clock_was_set_back(self, tmp_path: Path, clock: Clock) -> None:
         seconds = 0.0
         with LiveWarcWriter(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock, timer=lambda: seconds) as archive:
             archive.write(exchange(A, b"body"))
@@ -146,7 +144,7 @@ class TestArchives:
             assert early is None
             assert archive.finish_if_due() is not None
 
-    def test_a_file_that_could_not_be_given_its_name_takes_nothing_more_when_the_clock_was_set_back(
+    def test_sealed_archive_file_takes_no_more_after_the_clock_was_set_back(
         self, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with LiveWarcWriter(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock, timer=lambda: 0.0) as archive:
@@ -172,7 +170,7 @@ def _no_space(self: Path, target: Path) -> Path:
     return Path(shutil.move(self, target))
 
 
-def test_nothing_is_cleared_away_until_the_clock_has_been_steady_for_a_while() -> None:
+def test_nothing_is_removed_by_age_until_the_clock_is_steady() -> None:
     now, ticks = datetime(2026, 11, 15, tzinfo=UTC), 500.0
     steady = SteadyClock(lambda: now, lambda: ticks)
     told = []
@@ -194,7 +192,7 @@ def test_nothing_is_cleared_away_until_the_clock_has_been_steady_for_a_while() -
     assert told == [False, True, True, False, False, True, False, False, True]
 
 
-def test_how_long_a_server_is_to_be_left_alone_is_reckoned_by_its_own_clock() -> None:
+def test_retry_after_date_is_relative_to_the_server_clock() -> None:
     headers = {"retry_after": "Sun, 15 Nov 2026 10:02:00 GMT", "date": "Sun, 15 Nov 2026 10:00:00 GMT"}
     busy = page("", 503, **headers)(canonical(A)).exchange
     assert busy is not None

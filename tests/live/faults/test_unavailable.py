@@ -86,7 +86,7 @@ async def test_full_archive_never_fails_a_url() -> None:
 
 
 @simulated
-async def test_hardly_anybody_is_asked_for_what_cannot_be_kept() -> None:
+async def test_full_archive_allows_few_requests() -> None:
     bench = bench_of()
     scheduler = bench.scheduler(most=1000, pause=StoragePause(lease_clock=ticks))
     run = asyncio.create_task(scheduler.run())
@@ -102,7 +102,7 @@ async def test_hardly_anybody_is_asked_for_what_cannot_be_kept() -> None:
 
 
 @simulated
-async def test_what_is_held_for_its_domain_is_given_back_and_comes_in_its_old_order() -> None:
+async def test_held_entries_are_returned_and_keep_their_order() -> None:
     urls = [f"http://one.example/{n:02}" for n in range(20)]
     bench = Bench(ScriptedWeb({url: page() for url in urls}, takes=1))
     scheduler = bench.scheduler(most=10, most_of_domain=2, pause=StoragePause(lease_clock=ticks))
@@ -122,7 +122,7 @@ async def test_what_is_held_for_its_domain_is_given_back_and_comes_in_its_old_or
 
 
 @pytest.mark.parametrize("lasting", [7.0, 45.0, 300.0])
-def test_a_locked_database_costs_nobody_a_try(lasting: float) -> None:
+def test_locked_database_does_not_count_as_a_try(lasting: float) -> None:
     @simulated
     async def check() -> None:
         bench = bench_of(most_tries=2, takes=20)
@@ -149,7 +149,7 @@ def test_a_locked_database_costs_nobody_a_try(lasting: float) -> None:
 
 
 @simulated
-async def test_what_is_known_does_not_end_the_wait_for_the_archive() -> None:
+async def test_known_urls_do_not_end_the_pause_for_the_archive() -> None:
     bench = bench_of()
     await bench.accept(SITES[0])
     await until_idle(bench, bench.scheduler())
@@ -168,7 +168,7 @@ async def test_what_is_known_does_not_end_the_wait_for_the_archive() -> None:
 
 
 @simulated
-async def test_what_needs_no_archive_does_not_wait_for_it_and_keeps_nobody_from_trying_it() -> None:
+async def test_known_urls_are_answered_during_a_pause_and_trials_continue() -> None:
     known = [f"http://known{n}.example/" for n in range(100)]
     bench = bench_of()
     bench.web.answers.update({url: page() for url in known})
@@ -192,7 +192,7 @@ async def test_what_needs_no_archive_does_not_wait_for_it_and_keeps_nobody_from_
 
 
 @simulated
-async def test_leases_that_could_not_be_prolonged_are_before_anything_is_lent_again() -> None:
+async def test_missed_renewals_are_made_up_before_entries_are_opened() -> None:
     bench = bench_of(most_tries=1, takes=100)
     locked = Locked(bench.stores.journal, bench.stores.outcomes)
     pause = StoragePause(lease_clock=ticks)
@@ -212,7 +212,7 @@ async def test_leases_that_could_not_be_prolonged_are_before_anything_is_lent_ag
     await run
 
 
-def test_a_trial_that_fails_doubles_the_pause_and_those_who_fail_beside_it_do_not() -> None:
+def test_only_failed_trials_double_the_pause() -> None:
     now = 0.0
     pause = StoragePause(first=1.0, longest=8.0, lease_clock=lambda: now)
     pauses = []

@@ -37,7 +37,7 @@ def tuples(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in rows]
 
 
-def test_images_per_day_tells_linked_images_from_those_that_pages_show(directory: Path) -> None:
+def test_images_per_day_separates_linked_and_preview_images(directory: Path) -> None:
     found = ask(directory, "images-per-day")
 
     assert found == [
@@ -46,7 +46,7 @@ def test_images_per_day_tells_linked_images_from_those_that_pages_show(directory
     ]
 
 
-def test_the_most_linked_sites_are_counted_by_messages_where_the_links_lead(directory: Path) -> None:
+def test_most_linked_sites_counts_messages_by_final_site(directory: Path) -> None:
     assert tuples(ask(directory, "most-linked-sites", limit=2)) == [("bbc.co.uk", 3, 4, 3), ("i.org", 2, 2, 1)]
     assert tuples(ask(directory, "most-linked-sites", YESTERDAY)) == [
         ("bbc.co.uk", 2, 2, 1),
@@ -55,7 +55,7 @@ def test_the_most_linked_sites_are_counted_by_messages_where_the_links_lead(dire
     ]
 
 
-def test_pages_from_a_site_are_those_of_its_hosts_and_of_no_other(directory: Path) -> None:
+def test_pages_from_lists_only_hosts_of_the_site(directory: Path) -> None:
     everything = ask(directory, "pages-from", site="bbc.co.uk")
 
     assert [(row["page"], row["messages"], row["title"]) for row in everything] == [
@@ -69,14 +69,14 @@ def test_pages_from_a_site_are_those_of_its_hosts_and_of_no_other(directory: Pat
     assert ask(directory, "pages-from", site="co") == []
 
 
-def test_the_slowest_sites_are_told_by_their_servers_time_alone(directory: Path) -> None:
+def test_slowest_sites_counts_only_server_time(directory: Path) -> None:
     assert tuples(ask(directory, "slowest-sites")) == [
         ("bbc.co.uk", 2, 180.0, 260.0, 280.0),
         ("notbbc.co.uk", 1, 150.0, 150.0, 150.0),
     ]
 
 
-def test_an_error_counts_once_however_many_were_told_of_it_and_on_the_day_it_happened(directory: Path) -> None:
+def test_errors_count_each_fetch_once_on_its_day(directory: Path) -> None:
     assert tuples(ask(directory, "errors")) == [
         ("failed", "busy", 503, 1, 1, "http://x.org/"),
         ("gone", "not_found", 404, 1, 1, "http://y.org/"),
@@ -85,7 +85,7 @@ def test_an_error_counts_once_however_many_were_told_of_it_and_on_the_day_it_hap
     assert [row["reason"] for row in ask(directory, "errors", TODAY)] == ["not_found", "refused_address"]
 
 
-def test_latency_is_told_stage_by_stage_of_what_was_fetched(directory: Path) -> None:
+def test_latency_lists_stages_of_fetches(directory: Path) -> None:
     found = {row["stage"]: (row["fetches"], row["median_ms"], row["longest_ms"]) for row in ask(directory, "latency")}
 
     assert found == {
@@ -101,13 +101,13 @@ def test_latency_is_told_stage_by_stage_of_what_was_fetched(directory: Path) -> 
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_a_service_that_has_done_nothing_yet_can_be_asked_everything(tmp_path: Path, name: str) -> None:
+def test_all_reports_work_on_an_empty_service(tmp_path: Path, name: str) -> None:
     (tmp_path / "service.sqlite").write_bytes(b"")
 
     assert ask(tmp_path, name, site="a.org") == []
 
 
-def test_events_and_fetches_have_the_columns_of_the_log(directory: Path) -> None:
+def test_views_have_the_columns_of_the_log(directory: Path) -> None:
     with service_sql(directory, memory_limit=MEMORY) as session:
         views = {view.name: [name for name, _ in view.columns] for view in session.views()}
         numbers = list(session.query("select (select count(*) from events) as e, count(*) as f from fetches").rows)
@@ -117,7 +117,7 @@ def test_events_and_fetches_have_the_columns_of_the_log(directory: Path) -> None
     assert {piece.is_part for piece in pieces(directory / "log")} == {True, False}
 
 
-def test_nothing_but_the_log_can_be_read(directory: Path, tmp_path: Path) -> None:
+def test_sql_can_read_only_the_log(directory: Path, tmp_path: Path) -> None:
     other = tmp_path / "secret.csv"
     other.write_text("a,b\n1,2\n")
 
@@ -125,13 +125,13 @@ def test_nothing_but_the_log_can_be_read(directory: Path, tmp_path: Path) -> Non
         session.query(f"select * from read_csv('{other}')")
 
 
-def test_another_directory_is_told_apart(tmp_path: Path) -> None:
+def test_directory_without_a_service_is_an_error(tmp_path: Path) -> None:
     assert not is_service(tmp_path)
     with pytest.raises(UsageError, match="not the directory of a live service"), service_sql(tmp_path, memory_limit=1):
         pass
 
 
-def test_days_have_limits_that_are_left_out_where_none_is_said() -> None:
+def test_missing_day_means_no_limit() -> None:
     assert days("", "", NOON) == ALWAYS
     assert days("2026-11-01", "today", NOON) == Days(
         datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 11, 6, tzinfo=UTC)
@@ -141,11 +141,11 @@ def test_days_have_limits_that_are_left_out_where_none_is_said() -> None:
 
 
 @pytest.mark.parametrize("text", ["monday", "2026-13-01", "9999-12-31", "1066-10-14", "5"])
-def test_what_is_no_day_is_told(text: str) -> None:
+def test_invalid_day_is_an_error(text: str) -> None:
     with pytest.raises(UsageError, match="not a day"):
         days(text, "", NOON)
 
 
-def test_a_range_that_ends_before_it_begins_is_told() -> None:
+def test_reversed_range_is_an_error() -> None:
     with pytest.raises(UsageError, match="after"):
         days("today", "yesterday", NOON)

@@ -31,7 +31,7 @@ def related(done: Context) -> Related:
 
 
 @simulated
-async def test_the_image_of_a_page_is_fetched_for_its_type_and_size() -> None:
+async def test_preview_image_is_fetched_for_its_type_and_size() -> None:
     bench = bench_with(picture())
 
     found = related(await bench.submit(A))
@@ -42,7 +42,7 @@ async def test_the_image_of_a_page_is_fetched_for_its_type_and_size() -> None:
 
 
 @simulated
-async def test_no_image_is_fetched_unless_that_is_set() -> None:
+async def test_image_is_fetched_only_if_configured() -> None:
     bench = Bench(ScriptedWeb({A: page(WITH_IMAGE), IMAGE: picture()}))
 
     done = await bench.submit(A)
@@ -53,7 +53,7 @@ async def test_no_image_is_fetched_unless_that_is_set() -> None:
 
 
 @simulated
-async def test_redirects_of_an_image_are_followed() -> None:
+async def test_image_redirects_are_followed() -> None:
     bench = bench_with(moved(B), more={B: picture()})
 
     found = related(await bench.submit(A))
@@ -63,7 +63,7 @@ async def test_redirects_of_an_image_are_followed() -> None:
 
 
 @pytest.mark.parametrize("target", [IMAGE, A])
-def test_redirects_of_an_image_do_not_run_in_circles_nor_back_to_the_page(target: str) -> None:
+def test_image_redirect_loops_end(target: str) -> None:
     @simulated
     async def check() -> None:
         bench = bench_with(moved(target))
@@ -77,7 +77,7 @@ def test_redirects_of_an_image_do_not_run_in_circles_nor_back_to_the_page(target
 
 
 @simulated
-async def test_no_more_redirects_of_an_image_are_followed_than_set() -> None:
+async def test_number_of_image_redirects_is_limited() -> None:
     steps = {f"http://img.example/{n}": moved(f"http://img.example/{n + 1}") for n in range(20)}
     bench = Bench(
         ScriptedWeb({A: page(WITH_IMAGE), IMAGE: moved("http://img.example/0"), **steps}), fetch_image=True, hops=3
@@ -98,7 +98,7 @@ async def test_no_more_redirects_of_an_image_are_followed_than_set() -> None:
         (failed(Reason.REFUSED_ADDRESS), State.REFUSED),
     ],
 )
-def test_an_image_that_is_none_does_not_harm_its_page(script: Script, state: State) -> None:
+def test_invalid_image_does_not_fail_its_page(script: Script, state: State) -> None:
     @simulated
     async def check() -> None:
         bench = bench_with(script)
@@ -113,7 +113,7 @@ def test_an_image_that_is_none_does_not_harm_its_page(script: Script, state: Sta
 
 
 @simulated
-async def test_a_page_of_which_fetching_ended_before_its_image_is_recorded_without_it() -> None:
+async def test_page_is_recorded_without_an_image_that_was_not_fetched() -> None:
     bench = bench_with(failed(Reason.STOPPED))
 
     done = await bench.submit(A)
@@ -123,7 +123,7 @@ async def test_a_page_of_which_fetching_ended_before_its_image_is_recorded_witho
 
 
 @simulated
-async def test_a_page_that_is_its_own_image_is_not_fetched_twice() -> None:
+async def test_image_that_is_the_page_itself_is_not_fetched_again() -> None:
     bench = Bench(ScriptedWeb({A: page(f'<meta property="og:image" content="{A}">')}), fetch_image=True)
 
     await bench.submit(A)
@@ -132,7 +132,7 @@ async def test_a_page_that_is_its_own_image_is_not_fetched_twice() -> None:
 
 
 @simulated
-async def test_pages_that_come_at_once_share_one_request_for_their_image() -> None:
+async def test_concurrent_pages_share_the_request_for_their_image() -> None:
     bench = bench_with(picture(), more={B: page(WITH_IMAGE)})
     bench.web.takes = lambda url: 1.0
     entries = [*await bench.open(A), *await bench.open(B)]
@@ -144,7 +144,7 @@ async def test_pages_that_come_at_once_share_one_request_for_their_image() -> No
 
 
 @simulated
-async def test_what_came_is_archived_in_its_order_with_the_message_and_the_fetch() -> None:
+async def test_exchanges_are_archived_in_order_with_message_and_fetch() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: page(WITH_IMAGE), IMAGE: picture()}), fetch_image=True)
 
     done = await bench.submit(A)
@@ -157,7 +157,7 @@ async def test_what_came_is_archived_in_its_order_with_the_message_and_the_fetch
 
 
 @simulated
-async def test_what_is_known_or_joined_is_not_archived_again() -> None:
+async def test_known_and_joined_urls_are_not_archived_again() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=1))
     entries = [*await bench.open(A), *await bench.open(A)]
     await asyncio.gather(*(bench.work(entry) for entry in entries))
@@ -175,7 +175,7 @@ async def test_what_is_known_or_joined_is_not_archived_again() -> None:
         page("video", content_type="video/mp4", x_robots_tag="testbot: noarchive"),
     ],
 )
-def test_what_asks_not_to_be_archived_is_not(script: Script) -> None:
+def test_noarchive_page_is_not_archived(script: Script) -> None:
     @simulated
     async def check() -> None:
         bench = Bench(ScriptedWeb({A: moved(B), B: script}))
@@ -190,7 +190,7 @@ def test_what_asks_not_to_be_archived_is_not(script: Script) -> None:
 
 
 @simulated
-async def test_a_page_that_sends_its_reader_on_and_is_not_to_be_archived_is_not() -> None:
+async def test_noarchive_page_with_refresh_is_not_archived() -> None:
     onward = f'<meta name="robots" content="noarchive"><meta http-equiv="refresh" content="0; url={B}">'
     bench = Bench(ScriptedWeb({A: page(onward), B: page()}))
 
@@ -200,7 +200,7 @@ async def test_a_page_that_sends_its_reader_on_and_is_not_to_be_archived_is_not(
 
 
 @simulated
-async def test_the_image_of_a_page_that_is_not_to_be_archived_is_not_either() -> None:
+async def test_image_of_a_noarchive_page_is_not_archived() -> None:
     bench = bench_with(picture(), f'<meta name="robots" content="noarchive">{WITH_IMAGE}')
 
     done = await bench.submit(A)
@@ -210,7 +210,7 @@ async def test_the_image_of_a_page_that_is_not_to_be_archived_is_not_either() ->
 
 
 @simulated
-async def test_a_failure_behind_a_redirect_does_not_claim_to_lie_where_the_redirect_does() -> None:
+async def test_failure_after_a_redirect_has_no_archive_location() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: failed(Reason.TIMEOUT)}))
 
     done = await bench.submit(A)
@@ -221,7 +221,7 @@ async def test_a_failure_behind_a_redirect_does_not_claim_to_lie_where_the_redir
 
 
 @simulated
-async def test_every_stage_is_timed_and_waiting_is_told_apart() -> None:
+async def test_stages_are_timed_and_waiting_is_separate() -> None:
     answers = {A: refresh(B), B: page(WITH_IMAGE), IMAGE: picture()}
     web = ScriptedWeb({url: lasting(1.25, script) for url, script in answers.items()}, takes=2)
     web.waited = 0.5

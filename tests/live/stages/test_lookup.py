@@ -29,7 +29,7 @@ async def lend_to_another(bench: Bench, entry: JournalEntry) -> None:
 
 
 @simulated
-async def test_what_is_known_is_answered_without_a_fetch() -> None:
+async def test_known_url_is_answered_without_a_fetch() -> None:
     bench = Bench(ScriptedWeb({A: page()}))
     first = await bench.submit(A)
 
@@ -42,7 +42,7 @@ async def test_what_is_known_is_answered_without_a_fetch() -> None:
 
 
 @simulated
-async def test_what_is_known_is_fetched_again_when_that_is_asked_for() -> None:
+async def test_force_fetches_a_known_url_again() -> None:
     bench = Bench(ScriptedWeb({A: page()}))
     await bench.submit(A)
 
@@ -53,7 +53,7 @@ async def test_what_is_known_is_fetched_again_when_that_is_asked_for() -> None:
 
 
 @simulated
-async def test_what_is_known_counts_within_the_window_only() -> None:
+async def test_known_url_is_answered_only_within_known_for() -> None:
     bench = Bench(ScriptedWeb({A: page()}), known_for=timedelta(hours=1))
     await bench.submit(A)
     await asyncio.sleep(3599)
@@ -67,7 +67,7 @@ async def test_what_is_known_counts_within_the_window_only() -> None:
 
 
 @simulated
-async def test_the_window_counts_for_what_was_stored_under_a_longer_one() -> None:
+async def test_shorter_known_for_applies_to_records_stored_before() -> None:
     before = Bench(ScriptedWeb({A: page()}), known_for=timedelta(days=9))
     await before.submit(A)
     await asyncio.sleep(7200)
@@ -79,7 +79,7 @@ async def test_the_window_counts_for_what_was_stored_under_a_longer_one() -> Non
 
 
 @simulated
-async def test_a_record_that_cannot_be_read_any_more_is_not_known() -> None:
+async def test_undecodable_record_is_treated_as_unknown() -> None:
     bench = Bench(ScriptedWeb({A: page()}))
     await bench.submit(A)
     stored = bench.stores.metadata.get(A)
@@ -92,7 +92,7 @@ async def test_a_record_that_cannot_be_read_any_more_is_not_known() -> None:
 
 
 @simulated
-async def test_those_who_ask_at_the_same_time_share_one_fetch_and_are_each_told() -> None:
+async def test_concurrent_entries_share_one_fetch_and_are_each_recorded() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=1))
     entries = [*await bench.open(A), *await bench.open(A), *await bench.open(A, force=True)]
 
@@ -107,7 +107,7 @@ async def test_those_who_ask_at_the_same_time_share_one_fetch_and_are_each_told(
 
 
 @pytest.mark.parametrize("seconds", [0.5, 1.5, 2.0])
-def test_one_that_comes_between_fetch_and_record_joins(seconds: float) -> None:
+def test_entry_that_arrives_between_fetch_and_record_joins(seconds: float) -> None:
     @simulated
     async def check() -> None:
         bench = Bench(ScriptedWeb({A: page()}))
@@ -128,7 +128,7 @@ def test_one_that_comes_between_fetch_and_record_joins(seconds: float) -> None:
 
 
 @simulated
-async def test_the_fetch_goes_on_for_the_others_when_the_first_one_is_cancelled() -> None:
+async def test_fetch_continues_for_others_when_the_first_is_cancelled() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=1))
     entries = [*await bench.open(A), *await bench.open(A), *await bench.open(A)]
     first, second, third = working(bench, entries)
@@ -144,7 +144,7 @@ async def test_the_fetch_goes_on_for_the_others_when_the_first_one_is_cancelled(
 
 
 @simulated
-async def test_what_came_is_kept_by_those_who_joined_when_the_first_ones_entry_is_somebody_elses() -> None:
+async def test_joined_entry_stores_the_records_if_the_first_lost_its_lease() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=1))
     (first,) = await bench.open(A)
     (second,) = await bench.open(A)
@@ -160,7 +160,7 @@ async def test_what_came_is_kept_by_those_who_joined_when_the_first_ones_entry_i
 
 
 @simulated
-async def test_one_may_join_until_what_came_is_kept_by_somebody() -> None:
+async def test_entries_may_join_until_the_records_are_stored() -> None:
     bench = Bench(ScriptedWeb({A: page()}))
     bench.outcomes.takes = 2
     first, second, third = [*await bench.open(A), *await bench.open(A), *await bench.open(A)]
@@ -178,7 +178,7 @@ async def test_one_may_join_until_what_came_is_kept_by_somebody() -> None:
 
 
 @simulated
-async def test_one_whose_entry_was_lent_to_somebody_else_keeps_nothing() -> None:
+async def test_entry_that_lost_its_lease_stores_nothing() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=1))
     (entry,) = await bench.open(A)
     (task,) = working(bench, [entry])
@@ -193,7 +193,7 @@ async def test_one_whose_entry_was_lent_to_somebody_else_keeps_nothing() -> None
 
 
 @simulated
-async def test_a_fetch_ends_when_the_last_one_who_waits_for_it_is_cancelled() -> None:
+async def test_fetch_ends_when_the_last_waiter_is_cancelled() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=60))
     bench.web.ends_after = 3
     tasks = working(bench, [*await bench.open(A), *await bench.open(A)])
@@ -208,7 +208,7 @@ async def test_a_fetch_ends_when_the_last_one_who_waits_for_it_is_cancelled() ->
 
 
 @simulated
-async def test_one_that_comes_while_a_fetch_is_being_given_up_has_a_fetch_of_its_own() -> None:
+async def test_entry_that_arrives_during_cancellation_starts_a_new_fetch() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=1))
     bench.web.ends_after = 3
     first, second = [*await bench.open(A), *await bench.open(A)]
@@ -224,7 +224,7 @@ async def test_one_that_comes_while_a_fetch_is_being_given_up_has_a_fetch_of_its
 
 
 @simulated
-async def test_a_defect_reaches_everyone_who_waits_and_the_next_one_tries_again() -> None:
+async def test_defect_reaches_all_waiters_and_the_next_entry_retries() -> None:
     bench = Bench(ScriptedWeb({A: page()}, takes=1))
     bench.web.defect = RuntimeError("broken")
     entries = [*await bench.open(A), *await bench.open(A), *await bench.open(A)]
@@ -240,7 +240,7 @@ async def test_a_defect_reaches_everyone_who_waits_and_the_next_one_tries_again(
 
 
 @simulated
-async def test_a_hop_is_asked_for_once_for_all_chains_that_come_to_it_at_the_same_time() -> None:
+async def test_concurrent_chains_share_a_hop() -> None:
     bench = Bench(ScriptedWeb({A: moved(C), B: moved(C), C: page()}, takes=1))
     entries = [*await bench.open(A), *await bench.open(B), *await bench.open(C)]
 
@@ -251,7 +251,7 @@ async def test_a_hop_is_asked_for_once_for_all_chains_that_come_to_it_at_the_sam
 
 
 @simulated
-async def test_a_hop_that_has_come_is_shared_until_it_is_on_record() -> None:
+async def test_finished_hop_is_shared_until_it_is_recorded() -> None:
     bench = Bench(ScriptedWeb({A: moved(C), B: moved(C), C: page()}))
     bench.content.takes = 10
     first, second = [*await bench.open(A), *await bench.open(B)]
@@ -265,7 +265,7 @@ async def test_a_hop_that_has_come_is_shared_until_it_is_on_record() -> None:
 
 
 @pytest.mark.parametrize("steps", range(80))
-def test_there_is_no_moment_at_which_a_hop_that_was_made_is_made_again(steps: int) -> None:
+def test_hop_is_never_repeated_whenever_the_next_chain_arrives(steps: int) -> None:
     @simulated
     async def check() -> None:
         bench = Bench(ScriptedWeb({A: moved(B), B: page()}))
@@ -284,7 +284,7 @@ def test_there_is_no_moment_at_which_a_hop_that_was_made_is_made_again(steps: in
 
 
 @simulated
-async def test_chains_that_lead_to_each_other_do_not_wait_for_each_other() -> None:
+async def test_chains_that_lead_to_each_other_do_not_deadlock() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: moved(A)}, takes=1))
     entries = [*await bench.open(A), *await bench.open(B)]
 
@@ -295,7 +295,7 @@ async def test_chains_that_lead_to_each_other_do_not_wait_for_each_other() -> No
 
 
 @simulated
-async def test_a_chain_goes_on_when_the_one_that_made_its_hop_is_cancelled() -> None:
+async def test_chain_continues_when_the_one_that_made_its_hop_is_cancelled() -> None:
     bench = Bench(ScriptedWeb({A: moved(C), B: moved(C), C: page()}))
     bench.web.takes = lambda url: 10 if url == C else 0
     one, two = working(bench, [*await bench.open(A), *await bench.open(B)])
@@ -308,7 +308,7 @@ async def test_a_chain_goes_on_when_the_one_that_made_its_hop_is_cancelled() -> 
 
 
 @simulated
-async def test_the_time_for_which_another_fetch_was_waited_for_is_not_the_joiners_own() -> None:
+async def test_time_of_a_joined_fetch_counts_as_waiting() -> None:
     bench = Bench(ScriptedWeb({A: moved(C), B: moved(C), C: page()}))
     bench.web.takes = lambda url: 10 if url == C else 0
     one, two = working(bench, [*await bench.open(A), *await bench.open(B)])
@@ -320,7 +320,7 @@ async def test_the_time_for_which_another_fetch_was_waited_for_is_not_the_joiner
 
 
 @simulated
-async def test_a_person_who_joins_a_bulk_loads_fetch_hurries_it_and_all_that_follows() -> None:
+async def test_urgent_entry_raises_the_priority_of_the_fetch_it_joins() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: moved(C), C: page()}, takes=1))
     (bulk,) = await bench.open(A, priority=Priority.BULK)
     (loading,) = working(bench, [bulk])
@@ -336,7 +336,7 @@ async def test_a_person_who_joins_a_bulk_loads_fetch_hurries_it_and_all_that_fol
 
 
 @simulated
-async def test_a_person_whose_chain_comes_to_a_hop_of_a_bulk_load_hurries_that_hop() -> None:
+async def test_urgent_chain_raises_the_priority_of_a_shared_hop() -> None:
     bench = Bench(ScriptedWeb({A: moved(C), B: page(), C: page()}, takes=1))
     bench.web.takes = lambda url: 10.0 if url == C else 1.0
     (loading,) = working(bench, await bench.open(C, priority=Priority.BULK))
@@ -350,7 +350,7 @@ async def test_a_person_whose_chain_comes_to_a_hop_of_a_bulk_load_hurries_that_h
 
 
 @simulated
-async def test_a_bulk_load_that_joins_a_persons_fetch_slows_nobody() -> None:
+async def test_bulk_entry_does_not_lower_the_priority_of_the_fetch_it_joins() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: page()}, takes=1))
     (asking,) = working(bench, await bench.open(A, priority=Priority.PERSON))
     await asyncio.sleep(0.5)
@@ -363,7 +363,7 @@ async def test_a_bulk_load_that_joins_a_persons_fetch_slows_nobody() -> None:
 
 
 @simulated
-async def test_what_had_come_before_a_new_fetch_was_asked_for_is_not_its_answer() -> None:
+async def test_forced_entry_does_not_accept_an_older_response() -> None:
     bench = Bench(ScriptedWeb({A: page()}))
     bench.outcomes.takes = 2.0
     (loading,) = working(bench, await bench.open(A))
@@ -389,7 +389,7 @@ def slow_image() -> ScriptedWeb:
 
 
 @simulated
-async def test_a_page_that_had_come_is_no_new_fetch_though_its_image_has_not() -> None:
+async def test_forced_entry_does_not_accept_an_older_page_with_a_pending_image() -> None:
     bench = Bench(slow_image(), fetch_image=True)
     (loading,) = working(bench, await bench.open(A))
     await asyncio.sleep(5)
@@ -405,7 +405,7 @@ async def test_a_page_that_had_come_is_no_new_fetch_though_its_image_has_not() -
 
 
 @simulated
-async def test_what_came_earlier_and_is_recorded_later_does_not_replace_what_came_later() -> None:
+async def test_older_response_recorded_later_does_not_replace_a_newer_one() -> None:
     web = slow_image()
     web.answers["http://short.example/"] = moved(A)
     bench = Bench(web, fetch_image=True)

@@ -17,7 +17,7 @@ def named(canonical: str) -> str:
 
 
 @simulated
-async def test_a_record_is_kept_under_every_url_of_its_chain() -> None:
+async def test_record_is_stored_under_every_url_of_its_chain() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: refresh(C), C: page()}))
 
     done = await bench.submit(A)
@@ -30,7 +30,7 @@ async def test_a_record_is_kept_under_every_url_of_its_chain() -> None:
 
 
 @simulated
-async def test_a_later_message_for_a_hop_is_answered_without_a_fetch_and_under_its_own_url() -> None:
+async def test_later_message_for_a_hop_is_answered_from_the_store() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: page()}))
     first = await bench.submit(A)
 
@@ -43,7 +43,7 @@ async def test_a_later_message_for_a_hop_is_answered_without_a_fetch_and_under_i
 
 
 @simulated
-async def test_a_failure_holds_for_every_url_of_its_chain() -> None:
+async def test_failure_is_stored_for_every_url_of_its_chain() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: failed(Reason.TIMEOUT)}))
 
     await bench.submit(A)
@@ -52,7 +52,7 @@ async def test_a_failure_holds_for_every_url_of_its_chain() -> None:
 
 
 @simulated
-async def test_a_loop_is_one_from_each_of_its_urls() -> None:
+async def test_loop_is_recorded_for_each_of_its_urls() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: moved(A)}))
 
     await bench.submit(A)
@@ -62,7 +62,7 @@ async def test_a_loop_is_one_from_each_of_its_urls() -> None:
 
 
 @simulated
-async def test_that_a_chain_is_too_long_is_said_of_its_first_url_only() -> None:
+async def test_too_long_chain_is_stored_for_its_first_url_only() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: moved(C), C: page()}), hops=1)
     await bench.submit(A)
     assert bench.known(B) is None
@@ -76,7 +76,7 @@ async def test_that_a_chain_is_too_long_is_said_of_its_first_url_only() -> None:
 
 
 @simulated
-async def test_a_page_that_a_long_chain_was_cut_at_is_not_taken_for_where_its_hops_lead() -> None:
+async def test_page_of_a_truncated_chain_is_not_stored_for_its_hops() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: refresh(C), C: page()}), hops=1)
 
     await bench.submit(A)
@@ -85,7 +85,7 @@ async def test_a_page_that_a_long_chain_was_cut_at_is_not_taken_for_where_its_ho
 
 
 @simulated
-async def test_a_page_is_known_under_its_canonical_url_within_its_domain() -> None:
+async def test_page_is_stored_under_its_canonical_url_within_its_domain() -> None:
     bench = Bench(ScriptedWeb({"http://www.a.example/x?s=1": page(named("https://a.example/x"))}))
 
     await bench.submit("http://www.a.example/x?s=1")
@@ -103,7 +103,7 @@ async def test_a_page_is_known_under_its_canonical_url_within_its_domain() -> No
 @pytest.mark.parametrize(
     "foreign", ["http://bank.test/", "http://a.example.evil.test/", "http://other.github.io/", "http://192.0.2.1/"]
 )
-def test_a_page_does_not_speak_for_another_domain(foreign: str) -> None:
+def test_canonical_url_of_another_domain_is_ignored(foreign: str) -> None:
     @simulated
     async def check() -> None:
         bench = Bench(ScriptedWeb({"http://mine.github.io/": page(named(foreign)), foreign: page()}))
@@ -118,7 +118,7 @@ def test_a_page_does_not_speak_for_another_domain(foreign: str) -> None:
 
 
 @simulated
-async def test_the_domain_that_counts_is_that_of_the_page_and_not_of_the_link_to_it() -> None:
+async def test_canonical_url_is_compared_with_the_domain_of_the_page() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: page(named("http://a.example/home"))}))
 
     await bench.submit(A)
@@ -127,7 +127,7 @@ async def test_the_domain_that_counts_is_that_of_the_page_and_not_of_the_link_to
 
 
 @simulated
-async def test_an_alias_never_replaces_what_was_asked_for_directly() -> None:
+async def test_alias_never_replaces_a_direct_record() -> None:
     web = ScriptedWeb({A: page("<title>Mine</title>"), "http://a.example/x": page(named(A))})
     bench = Bench(web)
     direct = await bench.submit(A)
@@ -138,7 +138,7 @@ async def test_an_alias_never_replaces_what_was_asked_for_directly() -> None:
 
 
 @simulated
-async def test_what_is_asked_for_directly_replaces_an_alias() -> None:
+async def test_direct_record_replaces_an_alias() -> None:
     bench = Bench(ScriptedWeb({A: page("<title>Mine</title>"), "http://a.example/x": page(named(A))}))
     await bench.submit("http://a.example/x")
 
@@ -152,7 +152,7 @@ async def test_what_is_asked_for_directly_replaces_an_alias() -> None:
 
 
 @simulated
-async def test_a_redirect_to_a_url_that_is_only_an_alias_is_followed() -> None:
+async def test_redirect_to_an_alias_is_followed() -> None:
     bench = Bench(ScriptedWeb({A: page(), "http://a.example/x": page(named(A)), B: moved(A)}))
     await bench.submit("http://a.example/x")
 
@@ -164,7 +164,7 @@ async def test_a_redirect_to_a_url_that_is_only_an_alias_is_followed() -> None:
 
 
 @simulated
-async def test_an_error_page_has_no_aliases() -> None:
+async def test_error_page_has_no_alias() -> None:
     bench = Bench(ScriptedWeb({A: page(named("http://a.example/x"), 404)}))
 
     await bench.submit(A)
@@ -173,7 +173,7 @@ async def test_an_error_page_has_no_aliases() -> None:
 
 
 @simulated
-async def test_successes_are_known_for_longer_than_failures() -> None:
+async def test_successes_are_kept_longer_than_failures() -> None:
     known_for, failed_for = timedelta(hours=2), timedelta(minutes=5)
     bench = Bench(ScriptedWeb({A: page(), B: failed(Reason.RESET)}), known_for=known_for, failed_for=failed_for)
 

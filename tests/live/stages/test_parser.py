@@ -28,7 +28,7 @@ _abouts = st.builds(
 
 
 @given(about=_abouts, most=st.integers(200, 2_000))
-def test_no_page_makes_a_record_that_is_too_large(about: PageMetadata, most: int) -> None:
+def test_metadata_never_exceeds_its_limit(about: PageMetadata, most: int) -> None:
     cut = bounded(about, most)
 
     assert len(msgspec.json.encode(cut)) <= most
@@ -36,13 +36,13 @@ def test_no_page_makes_a_record_that_is_too_large(about: PageMetadata, most: int
         assert (field in cut.sources) == bool(getattr(cut, field)) or not getattr(about, field)
 
 
-def test_what_is_small_enough_stays_as_it_is() -> None:
+def test_small_metadata_is_unchanged() -> None:
     about = PageMetadata(title="A title", keywords=("a", "b"), sources={"title": "html"})
 
     assert bounded(about, 10_000) is about
 
 
-def test_what_takes_most_room_is_cut_first_and_never_a_url() -> None:
+def test_largest_field_is_shortened_first_and_urls_are_never_truncated() -> None:
     media = tuple(Media(url=f"http://a.example/{number}{'x' * 4_000}", kind="video") for number in range(10))
     about = PageMetadata(
         title="A title", description="d" * 3_000, media=media, sources={"title": "html", "media": "og"}
@@ -58,7 +58,7 @@ def test_what_takes_most_room_is_cut_first_and_never_a_url() -> None:
 
 
 @simulated
-async def test_a_chain_ends_before_an_address_that_nobody_could_look_up() -> None:
+async def test_redirect_to_a_too_long_url_is_not_followed() -> None:
     start, far = "http://a.example/", "http://b.example/" + "x" * 60_000
     bench = Bench(ScriptedWeb({start: moved(far), far: page()}))
 
@@ -71,7 +71,7 @@ async def test_a_chain_ends_before_an_address_that_nobody_could_look_up() -> Non
 
 
 @simulated
-async def test_what_a_page_says_of_itself_is_cut_before_it_is_kept() -> None:
+async def test_large_metadata_is_shortened_before_it_is_stored() -> None:
     links = "".join(
         f'<link rel="alternate" type="application/rss+xml" href="/{number}{"x" * 4_000}">' for number in range(20)
     )

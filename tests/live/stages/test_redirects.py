@@ -33,7 +33,7 @@ async def record_of(bench: Bench, url: str = A) -> UrlRecord:
 
 
 @simulated
-async def test_a_page_is_read_stored_and_announced() -> None:
+async def test_page_is_parsed_stored_and_announced() -> None:
     bench = Bench(ScriptedWeb({A: page("<title>Hello</title>")}))
 
     record = await record_of(bench)
@@ -46,7 +46,7 @@ async def test_a_page_is_read_stored_and_announced() -> None:
 
 
 @simulated
-async def test_every_redirect_is_a_request_of_its_own_and_a_hop_of_the_record() -> None:
+async def test_each_redirect_is_a_request_and_a_hop_of_the_record() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: moved(C, 302), C: page()}))
 
     record = await record_of(bench)
@@ -57,7 +57,7 @@ async def test_every_redirect_is_a_request_of_its_own_and_a_hop_of_the_record() 
 
 
 @simulated
-async def test_every_hop_is_asked_for_with_the_priority_of_the_message() -> None:
+async def test_hops_have_the_priority_of_the_message() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: page()}))
 
     await bench.submit(A, priority=Priority.PERSON)
@@ -66,7 +66,7 @@ async def test_every_hop_is_asked_for_with_the_priority_of_the_message() -> None
 
 
 @simulated
-async def test_a_loop_ends_where_it_comes_back_to_itself() -> None:
+async def test_redirect_loop_ends_at_the_first_repeated_url() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: moved(C), C: moved(B)}))
 
     record = await record_of(bench)
@@ -77,7 +77,7 @@ async def test_a_loop_ends_where_it_comes_back_to_itself() -> None:
 
 
 @simulated
-async def test_a_url_that_points_to_itself_is_asked_for_once() -> None:
+async def test_self_redirect_is_requested_once() -> None:
     bench = Bench(ScriptedWeb({A: moved(A)}))
 
     record = await record_of(bench)
@@ -87,7 +87,7 @@ async def test_a_url_that_points_to_itself_is_asked_for_once() -> None:
 
 
 @pytest.mark.parametrize(("most", "state"), [(0, State.FAILED), (2, State.FAILED), (3, State.OK)])
-def test_no_more_redirects_are_followed_than_set(most: int, state: State) -> None:
+def test_number_of_redirects_is_limited(most: int, state: State) -> None:
     @simulated
     async def check() -> None:
         bench = Bench(ScriptedWeb({A: moved(B), B: moved(C), C: moved(D), D: page()}), hops=most)
@@ -101,7 +101,7 @@ def test_no_more_redirects_are_followed_than_set(most: int, state: State) -> Non
 
 
 @simulated
-async def test_a_redirect_that_leads_nowhere_is_a_failure() -> None:
+async def test_redirect_without_target_fails() -> None:
     bench = Bench(ScriptedWeb({A: moved("javascript:alert(1)")}))
 
     record = await record_of(bench)
@@ -110,7 +110,7 @@ async def test_a_redirect_that_leads_nowhere_is_a_failure() -> None:
 
 
 @simulated
-async def test_a_page_that_sends_its_reader_on_at_once_is_a_hop() -> None:
+async def test_page_with_immediate_refresh_is_a_hop() -> None:
     bench = Bench(ScriptedWeb({A: refresh(B), B: page("<title>There</title>")}))
 
     record = await record_of(bench)
@@ -121,7 +121,7 @@ async def test_a_page_that_sends_its_reader_on_at_once_is_a_hop() -> None:
 
 
 @simulated
-async def test_a_page_that_is_shown_for_a_while_or_reloads_itself_is_the_page() -> None:
+async def test_page_with_delayed_or_self_refresh_is_final() -> None:
     bench = Bench(ScriptedWeb({A: refresh(B, 30), B: refresh(B, 1)}))
 
     first, second = await record_of(bench, A), await record_of(bench, B)
@@ -131,7 +131,7 @@ async def test_a_page_that_is_shown_for_a_while_or_reloads_itself_is_the_page() 
 
 
 @simulated
-async def test_of_a_page_that_sent_its_reader_to_a_failure_nothing_is_told() -> None:
+async def test_refresh_to_a_failure_records_no_content() -> None:
     bench = Bench(ScriptedWeb({A: refresh(B), B: page("", 404)}))
 
     record = await record_of(bench)
@@ -141,7 +141,7 @@ async def test_of_a_page_that_sent_its_reader_to_a_failure_nothing_is_told() -> 
 
 
 @simulated
-async def test_a_chain_that_is_cut_at_a_page_is_that_page() -> None:
+async def test_chain_truncated_at_a_page_records_that_page() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: refresh(C), C: page()}), hops=1)
 
     record = await record_of(bench)
@@ -172,7 +172,7 @@ OUTCOMES: list[tuple[str, Script, State, str, int | None]] = [
     ("script", "state", "reason", "status"), [row[1:] for row in OUTCOMES], ids=[row[0] for row in OUTCOMES]
 )
 @pytest.mark.parametrize("behind_a_redirect", [False, True])
-def test_what_the_web_does_is_told(
+def test_record_reflects_the_reply(
     script: Script, state: State, reason: str, status: int | None, behind_a_redirect: bool
 ) -> None:
     @simulated
@@ -189,7 +189,7 @@ def test_what_the_web_does_is_told(
 
 
 @simulated
-async def test_what_cannot_be_read_is_there_all_the_same() -> None:
+async def test_unparsable_content_is_recorded_as_ok() -> None:
     bench = Bench(ScriptedWeb({A: page("...", content_type="video/mp4")}))
 
     record = await record_of(bench)
@@ -199,7 +199,7 @@ async def test_what_cannot_be_read_is_there_all_the_same() -> None:
 
 
 @simulated
-async def test_a_picture_is_a_picture() -> None:
+async def test_image_url_is_recorded_as_image() -> None:
     bench = Bench(ScriptedWeb({A: picture()}))
 
     record = await record_of(bench)
@@ -208,7 +208,7 @@ async def test_a_picture_is_a_picture() -> None:
 
 
 @simulated
-async def test_a_redirect_to_a_blocked_domain_is_not_followed() -> None:
+async def test_redirect_to_a_blocked_domain_is_not_followed() -> None:
     bench = Bench(ScriptedWeb({A: moved("http://www.b.example/x"), "http://www.b.example/x": page()}))
     await bench.stores.rules.put(DomainRule(domain="b.example", blocked=True))
 
@@ -219,7 +219,7 @@ async def test_a_redirect_to_a_blocked_domain_is_not_followed() -> None:
 
 
 @simulated
-async def test_a_redirect_to_another_scheme_is_not_followed_whatever_plug_ins_there_are() -> None:
+async def test_redirect_to_another_scheme_is_never_followed() -> None:
     bench = Bench(ScriptedWeb({A: moved("ftp://b.example/x")}))
 
     record = await record_of(bench)
@@ -229,7 +229,7 @@ async def test_a_redirect_to_another_scheme_is_not_followed_whatever_plug_ins_th
 
 
 @simulated
-async def test_a_chain_that_comes_to_a_known_url_ends_with_what_is_known_of_it() -> None:
+async def test_chain_that_reaches_a_known_url_ends_with_its_record() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: moved(C), C: page()}))
     known = await record_of(bench, B)
 
@@ -246,7 +246,7 @@ async def test_a_chain_that_comes_to_a_known_url_ends_with_what_is_known_of_it()
 
 
 @simulated
-async def test_a_chain_is_too_long_whatever_is_known_of_it() -> None:
+async def test_stored_hops_count_towards_the_redirect_limit() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: moved(C), C: moved(D), D: page()}), hops=2)
     assert (await record_of(bench, B)).state is State.OK
 
@@ -256,7 +256,7 @@ async def test_a_chain_is_too_long_whatever_is_known_of_it() -> None:
 
 
 @simulated
-async def test_what_led_here_before_is_asked_again_where_it_leads_now() -> None:
+async def test_stored_chain_through_this_url_is_fetched_again() -> None:
     bench = Bench(ScriptedWeb({B: moved(A), A: page()}))
     await bench.submit(B)
     bench.web.answers[A] = failed(Reason.TIMEOUT)
@@ -271,7 +271,7 @@ async def test_what_led_here_before_is_asked_again_where_it_leads_now() -> None:
 
 
 @simulated
-async def test_a_forced_chain_asks_for_every_hop_again() -> None:
+async def test_forced_chain_requests_every_hop_again() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: page()}))
     await bench.submit(A)
 

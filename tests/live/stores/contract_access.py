@@ -11,7 +11,7 @@ from scoter.api import DomainRule
 
 
 class RulesContract:
-    async def test_a_rule_holds_for_its_domain_until_another_takes_its_place(self, stores: Stores) -> None:
+    async def test_rule_applies_to_its_domain_until_replaced(self, stores: Stores) -> None:
         slow = DomainRule(domain="b.example", delay=2.5, concurrency=1, note="asked us to")
         await stores.rules.put(slow)
         await stores.rules.put(DomainRule(domain="a.example", blocked=True))
@@ -23,7 +23,7 @@ class RulesContract:
         await stores.rules.put(DomainRule(domain="b.example", blocked=True))
         assert stores.rules.get("b.example") == DomainRule(domain="b.example", blocked=True)
 
-    async def test_a_rule_that_says_nothing_is_no_rule(self, stores: Stores) -> None:
+    async def test_rule_without_settings_removes_the_rule(self, stores: Stores) -> None:
         await stores.rules.put(DomainRule(domain="a.example", blocked=True))
 
         await stores.rules.put(DomainRule(domain="a.example"))
@@ -33,7 +33,7 @@ class RulesContract:
 
 
 class KeysContract:
-    async def test_a_token_is_its_keys_and_nobody_elses(self, stores: Stores) -> None:
+    async def test_token_identifies_its_key(self, stores: Stores) -> None:
         key, token = await stores.keys.create("bot", ["read", "submit"], rate=5.0)
         other, other_token = await stores.keys.create("bot", ["admin"])
 
@@ -47,12 +47,12 @@ class KeysContract:
     @pytest.mark.parametrize(
         "wrong", ["", "scoter", "scoter__", "scoter_a_b", "\udc80", "x" * 10_000, "scoter_\0_é", "scoter_\ud800_"]
     )
-    async def test_what_is_no_token_is_refused(self, stores: Stores, wrong: str) -> None:
+    async def test_malformed_token_is_refused(self, stores: Stores, wrong: str) -> None:
         await stores.keys.create("bot", ["read"])
 
         assert stores.keys.check(wrong) is None
 
-    async def test_a_token_with_one_character_changed_is_refused(self, stores: Stores) -> None:
+    async def test_token_with_one_changed_character_is_refused(self, stores: Stores) -> None:
         key, token = await stores.keys.create("bot", ["read"])
         last = "A" if token[-1] != "A" else "B"
 
@@ -60,7 +60,7 @@ class KeysContract:
         assert stores.keys.check(token + "=") is None
         assert stores.keys.check(token.replace(key.id, "0" * len(key.id))) is None
 
-    async def test_a_revoked_key_is_refused_at_once(self, stores: Stores) -> None:
+    async def test_revoked_key_is_refused_at_once(self, stores: Stores) -> None:
         key, token = await stores.keys.create("bot", ["read"])
 
         assert await stores.keys.revoke(key.id)
@@ -69,7 +69,7 @@ class KeysContract:
         assert list(stores.keys.all()) == []
         assert not await stores.keys.revoke(key.id)
 
-    async def test_the_last_use_is_kept_when_uses_are_noted(self, stores: Stores, time: Time) -> None:
+    async def test_last_use_is_stored_by_note_uses(self, stores: Stores, time: Time) -> None:
         key, token = await stores.keys.create("bot", ["read"])
         revoked, revoked_token = await stores.keys.create("old", ["read"])
         time.passes(60)

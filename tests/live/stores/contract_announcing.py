@@ -18,7 +18,7 @@ async def announce(stores: Stores, *names: str, callback: str = "") -> None:
 
 
 class EventsContract:
-    async def test_events_are_read_in_their_order_from_any_number_on(self, stores: Stores) -> None:
+    async def test_events_are_read_in_order_from_any_number(self, stores: Stores) -> None:
         assert (stores.events.first(), stores.events.last()) == (1, 0)
 
         await announce(stores, "a", "b", "c")
@@ -29,7 +29,7 @@ class EventsContract:
         assert stores.events.since(3, 10) == []
         assert stores.events.since(99, 10) == []
 
-    async def test_no_more_are_kept_than_may_be(self, make: Make) -> None:
+    async def test_prune_removes_events_beyond_the_limit(self, make: Make) -> None:
         stores = make(most_events=2)
         await announce(stores, "a", "b", "c", "d", "e")
 
@@ -37,9 +37,7 @@ class EventsContract:
         assert (stores.events.first(), stores.events.last()) == (4, 5)
         assert [event.message for event in stores.events.since(0, 10)] == ["d", "e"]
 
-    async def test_none_is_kept_for_longer_than_it_may_be_and_no_number_comes_again(
-        self, make: Make, time: Time
-    ) -> None:
+    async def test_prune_removes_old_events_and_numbers_are_never_reused(self, make: Make, time: Time) -> None:
         stores = make(events_kept=timedelta(hours=1))
         await announce(stores, "a")
         time.passes(1_800)
@@ -65,7 +63,7 @@ async def sweep(stores: Stores) -> int:
 
 
 class SweepContract:
-    async def test_of_too_many_messages_and_deliveries_the_oldest_are_forgotten(self, make: Make, time: Time) -> None:
+    async def test_prune_removes_oldest_messages_and_deliveries_beyond_the_limit(self, make: Make, time: Time) -> None:
         stores = make(most_messages=3, most_given_up=2)
         await accept(stores.journal, "open")
         assert await opened(stores.journal, "other") == ["open"]
@@ -85,9 +83,7 @@ class SweepContract:
         assert [stores.journal.is_done(name) for name in ("open", "c", "d")] == [False, None, True]
         assert len(stores.deliveries.given_up(9)) == stores.deliveries.waiting(9) == 2
 
-    async def test_while_no_clock_can_be_believed_what_is_too_many_is_forgotten_and_nothing_for_its_age(
-        self, make: Make, time: Time
-    ) -> None:
+    async def test_prune_without_age_applies_only_the_limits_on_number(self, make: Make, time: Time) -> None:
         stores = make(most_messages=3, most_given_up=3, most_events=3)
         await announce(stores, *"abcde", callback=HOOK)
         for delivery in await stores.deliveries.due(5, LEASE):
@@ -104,7 +100,7 @@ class SweepContract:
         assert [each.delivery.event.message for each in stores.deliveries.given_up(9)] == ["e", "d", "c"]
         assert [await each.prune(9) for each in kept] == [3, 3, 3]
 
-    async def test_a_sweep_forgets_what_was_kept_long_enough_and_nothing_else(self, make: Make, time: Time) -> None:
+    async def test_prune_removes_only_what_is_too_old(self, make: Make, time: Time) -> None:
         stores = make(events_kept=timedelta(hours=1), messages_kept=timedelta(hours=1))
         _, token = await stores.keys.create("bot", ["read"])
         await announce(stores, "old", callback=HOOK)
@@ -125,7 +121,7 @@ class SweepContract:
 
 
 class DeliveriesContract:
-    async def test_a_delivery_is_taken_by_one_until_its_lease_is_over(self, stores: Stores, time: Time) -> None:
+    async def test_delivery_is_leased_to_one_taker_until_its_lease_expires(self, stores: Stores, time: Time) -> None:
         await announce(stores, "a", "b", callback=HOOK)
 
         first = await stores.deliveries.due(1, LEASE)
@@ -137,7 +133,7 @@ class DeliveriesContract:
         again = await stores.deliveries.due(10, LEASE)
         assert [(each.id, each.tries) for each in again] == [(each.id, 0) for each in (*first, *second)]
 
-    async def test_what_was_delivered_is_not_due_again(self, stores: Stores, time: Time) -> None:
+    async def test_delivered_event_is_not_due_again(self, stores: Stores, time: Time) -> None:
         await announce(stores, "a", "b", callback=HOOK)
         first, second = await stores.deliveries.due(2, LEASE)
 
@@ -146,7 +142,7 @@ class DeliveriesContract:
 
         assert [each.id for each in await stores.deliveries.due(2, LEASE)] == [second.id]
 
-    async def test_what_failed_is_due_again_when_it_was_said_whatever_the_wall_clock_says(
+    async def test_failed_delivery_is_due_again_on_time_regardless_of_wall_clock(
         self, stores: Stores, time: Time
     ) -> None:
         await announce(stores, "a", callback=HOOK)
@@ -161,7 +157,7 @@ class DeliveriesContract:
         (again,) = await stores.deliveries.due(1, LEASE)
         assert (again.id, again.tries) == (delivery.id, 1)
 
-    async def test_what_was_put_off_is_due_again_soon_and_has_not_failed(self, stores: Stores, time: Time) -> None:
+    async def test_put_off_delivery_is_due_again_without_counting_a_failure(self, stores: Stores, time: Time) -> None:
         await announce(stores, "a", "b", callback=HOOK)
         for _ in range(3):
             crowded, failing = await stores.deliveries.due(2, LEASE)
@@ -175,7 +171,7 @@ class DeliveriesContract:
             (failing.id, 3),
         ]
 
-    async def test_what_was_given_up_is_not_put_off(self, stores: Stores, time: Time) -> None:
+    async def test_given_up_delivery_cannot_be_put_off(self, stores: Stores, time: Time) -> None:
         await announce(stores, "a", callback=HOOK)
         (delivery,) = await stores.deliveries.due(1, LEASE)
         await stores.deliveries.failed(delivery.id, None, "410 Gone")
@@ -186,7 +182,7 @@ class DeliveriesContract:
         assert list(await stores.deliveries.due(1, LEASE)) == []
         assert [each.delivery.tries for each in stores.deliveries.given_up(1)] == [1]
 
-    async def test_what_was_given_up_is_shown_for_a_while_and_never_due(self, stores: Stores, time: Time) -> None:
+    async def test_given_up_delivery_is_listed_and_never_due(self, stores: Stores, time: Time) -> None:
         await announce(stores, "a", "b", callback=HOOK)
         for delivery in await stores.deliveries.due(2, LEASE):
             await stores.deliveries.failed(delivery.id, None, "410 Gone")
@@ -203,7 +199,7 @@ class DeliveriesContract:
         assert [await stores.deliveries.prune(1) for _ in range(3)] == [1, 1, 0]
         assert list(stores.deliveries.given_up(10)) == []
 
-    async def test_a_delivery_outlives_its_event(self, make: Make) -> None:
+    async def test_delivery_outlives_its_event(self, make: Make) -> None:
         stores = make(most_events=0)
         await announce(stores, "a", callback=HOOK)
         (event,) = stores.events.since(0, 1)
@@ -212,7 +208,7 @@ class DeliveriesContract:
 
         assert [each.event for each in await stores.deliveries.due(1, LEASE)] == [event]
 
-    async def test_nothing_is_due_without_a_callback(self, stores: Stores) -> None:
+    async def test_message_without_callback_has_no_delivery(self, stores: Stores) -> None:
         await accept(stores.journal, "waiting")
         await announce(stores, "a")
 

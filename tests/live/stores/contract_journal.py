@@ -14,7 +14,7 @@ Make = Callable[..., Stores]
 
 
 class JournalContract:
-    async def test_what_was_accepted_is_lent_with_all_that_its_message_says(self, stores: Stores) -> None:
+    async def test_opened_entry_has_all_fields_of_its_message(self, stores: Stores) -> None:
         asked = message("m", priority=Priority.PERSON, callback="https://me.example/hook", force=True)
 
         (accepted,) = await stores.journal.accept([(asked, [url_of("a"), url_of("b"), url_of("a")])])
@@ -27,7 +27,7 @@ class JournalContract:
             ("m", Priority.PERSON, True, "https://me.example/hook", START, 0)
         }
 
-    async def test_a_message_that_comes_twice_is_one_message(self, stores: Stores) -> None:
+    async def test_repeated_message_is_one_message(self, stores: Stores) -> None:
         (first,) = await stores.journal.accept([(message("m"), [url_of("a"), url_of("b")])])
 
         again, within = await stores.journal.accept([(message("m"), [url_of("c")]), (message("m"), [])])
@@ -36,7 +36,7 @@ class JournalContract:
         assert again.entries == first.entries
         assert stores.journal.waiting() == 2
 
-    async def test_a_message_is_known_for_a_while_after_it_was_done(self, make: Make, time: Time) -> None:
+    async def test_finished_message_is_remembered_for_a_while(self, make: Make, time: Time) -> None:
         stores = make(messages_kept=timedelta(minutes=10))
         (first,) = await stores.journal.accept([(message("m"), [url_of("a")])])
         for entry in await stores.journal.open("r", 1, LEASE):
@@ -53,7 +53,7 @@ class JournalContract:
         assert (pruned, new.is_new) == (1, True)
         assert set(new.entries.values()).isdisjoint(first.entries.values())
 
-    async def test_pruning_takes_no_more_than_it_may_and_nothing_that_is_open(self, make: Make, time: Time) -> None:
+    async def test_prune_removes_a_bounded_number_and_no_open_message(self, make: Make, time: Time) -> None:
         stores = make(messages_kept=timedelta(minutes=10))
         await stores.journal.accept([(message(f"empty{n}"), []) for n in range(5)])
         await accept(stores.journal, "open")
@@ -62,13 +62,13 @@ class JournalContract:
         assert [await stores.journal.prune(3) for _ in range(3)] == [3, 2, 0]
         assert stores.journal.is_done("open") is False
 
-    async def test_a_message_without_urls_is_done_at_once(self, stores: Stores) -> None:
+    async def test_message_without_urls_is_done_at_once(self, stores: Stores) -> None:
         (accepted,) = await stores.journal.accept([(message("m"), [])])
 
         assert (accepted.is_new, dict(accepted.entries)) == (True, {})
         assert stores.journal.is_done("m") is True
 
-    async def test_a_message_is_done_when_its_last_url_is(self, stores: Stores) -> None:
+    async def test_message_is_done_when_its_last_url_is_done(self, stores: Stores) -> None:
         await stores.journal.accept([(message("m"), [url_of("a"), url_of("b")])])
         first, second = await stores.journal.open("r", 2, LEASE)
 
@@ -79,7 +79,7 @@ class JournalContract:
         assert stores.journal.is_done("m") is True
         assert stores.journal.is_done("another") is None
 
-    async def test_the_most_urgent_goes_first_and_the_older_before_the_newer(self, stores: Stores) -> None:
+    async def test_entries_are_opened_by_priority_then_age(self, stores: Stores) -> None:
         await accept(stores.journal, "bulk", priority=Priority.BULK)
         await accept(stores.journal, "one", "two")
         await accept(stores.journal, "person", priority=Priority.PERSON)
@@ -87,14 +87,14 @@ class JournalContract:
         assert await opened(stores.journal, most=2) == ["person", "one"]
         assert await opened(stores.journal) == ["two", "bulk"]
 
-    async def test_an_entry_is_lent_to_one_reader_at_a_time(self, stores: Stores) -> None:
+    async def test_entry_is_leased_to_one_reader_at_a_time(self, stores: Stores) -> None:
         await accept(stores.journal, "a", "b")
 
         assert await opened(stores.journal, "first", most=1) == ["a"]
         assert await opened(stores.journal, "second") == ["b"]
         assert await opened(stores.journal, "third") == []
 
-    async def test_what_is_not_closed_in_time_is_lent_again_in_its_old_place(self, stores: Stores, time: Time) -> None:
+    async def test_expired_entry_is_leased_again_at_its_old_place(self, stores: Stores, time: Time) -> None:
         await accept(stores.journal, "a", "b")
         await opened(stores.journal, most=1)
 
@@ -105,7 +105,7 @@ class JournalContract:
 
         assert [(entry.message, entry.tries) for entry in again] == [("a", 1)]
 
-    async def test_a_lease_takes_no_notice_of_the_wall_clock(self, stores: Stores, time: Time) -> None:
+    async def test_lease_ignores_the_wall_clock(self, stores: Stores, time: Time) -> None:
         await accept(stores.journal, "a")
         await opened(stores.journal)
 
@@ -116,7 +116,7 @@ class JournalContract:
         time.ticks += 30
         assert await opened(stores.journal, "second") == ["a"]
 
-    async def test_a_lease_is_prolonged_for_whoever_still_has_it(self, stores: Stores, time: Time) -> None:
+    async def test_renew_extends_only_leases_still_held(self, stores: Stores, time: Time) -> None:
         await accept(stores.journal, "a", "b")
         entries = [entry.id for entry in await stores.journal.open("r", 2, LEASE)]
         time.passes(29)
@@ -127,7 +127,7 @@ class JournalContract:
         time.passes(29)
         assert await opened(stores.journal, "other") == []
 
-    async def test_whoever_is_late_keeps_his_entry_until_another_has_it(self, stores: Stores, time: Time) -> None:
+    async def test_late_reader_keeps_its_entry_until_it_is_leased_again(self, stores: Stores, time: Time) -> None:
         await accept(stores.journal, "a", "b")
         first, second = await stores.journal.open("r", 2, LEASE)
         time.passes(60)
@@ -141,7 +141,7 @@ class JournalContract:
         assert list(await stores.journal.renew("r", [second.id], LEASE)) == []
         assert await stores.outcomes.record("r", [done(second)]) == [None]
 
-    async def test_what_is_given_back_is_there_at_once_as_if_it_had_never_gone(self, stores: Stores) -> None:
+    async def test_aborted_entry_is_available_at_once_without_counting_a_try(self, stores: Stores) -> None:
         await accept(stores.journal, "a", "b")
         entries = [entry.id for entry in await stores.journal.open("r", 2, LEASE)]
 
@@ -152,7 +152,7 @@ class JournalContract:
         again = await stores.journal.open("other", 2, LEASE)
         assert [(entry.message, entry.tries) for entry in again] == [("a", 0), ("b", 0)]
 
-    async def test_depth_counts_what_is_not_closed(self, stores: Stores) -> None:
+    async def test_depth_counts_open_entries(self, stores: Stores) -> None:
         await accept(stores.journal, "a", "b")
         await accept(stores.journal, "c", priority=Priority.BULK)
         first, *_ = await stores.journal.open("r", 10, LEASE)
@@ -163,7 +163,7 @@ class JournalContract:
         assert stores.journal.depth() == {Priority.PERSON: 0, Priority.NORMAL: 1, Priority.BULK: 1}
         assert stores.journal.waiting() == 2
 
-    async def test_a_domains_backlog_counts_all_its_hosts(self, stores: Stores) -> None:
+    async def test_backlog_of_a_domain_counts_all_its_hosts(self, stores: Stores) -> None:
         urls = ["https://www.a.co.uk/1", "http://b.a.co.uk:8080/", "https://b.co.uk/", "http://127.0.0.1/"]
         await stores.journal.accept([(message("m"), urls)])
         assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1", "c")] == [2, 1, 1, 0]
@@ -173,7 +173,7 @@ class JournalContract:
 
         assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1")] == [0, 0, 1]
 
-    async def test_of_one_domain_and_priority_no_more_than_a_window_is_lent(self, make: Make, time: Time) -> None:
+    async def test_at_most_a_window_per_domain_and_priority_is_leased(self, make: Make, time: Time) -> None:
         stores = make(window=2)
         slow = [f"http://slow.example/{n}" for n in range(5)]
         await stores.journal.accept([(message("m"), slow)])
@@ -195,7 +195,7 @@ class JournalContract:
         late = await stores.journal.open("third", 10, LEASE)
         assert [entry.url for entry in late] == ["http://www.slow.example/", slow[1], slow[2], url_of("other")]
 
-    async def test_the_oldest_age_is_that_of_what_is_open(self, stores: Stores, time: Time) -> None:
+    async def test_oldest_age_ignores_closed_entries(self, stores: Stores, time: Time) -> None:
         assert stores.journal.oldest() is None
         await accept(stores.journal, "a")
         await accept(stores.journal, "b", at=START + timedelta(seconds=5))
@@ -209,9 +209,7 @@ class JournalContract:
         time.now -= timedelta(days=1)
         assert stores.journal.oldest() == timedelta()
 
-    async def test_bulk_that_has_waited_long_has_a_share_even_when_persons_keep_coming(
-        self, make: Make, time: Time
-    ) -> None:
+    async def test_old_bulk_entries_get_a_share_despite_urgent_ones(self, make: Make, time: Time) -> None:
         stores = make(patience=timedelta(seconds=60))
         await accept(stores.journal, *(f"bulk{n}" for n in range(10)), priority=Priority.BULK)
         await accept(stores.journal, *(f"p{n}" for n in range(100)), priority=Priority.PERSON)
@@ -226,7 +224,7 @@ class JournalContract:
         assert [name for name in together if name.startswith("bulk")] == ["bulk2", "bulk3", "bulk4"]
         assert len(together) == 24
 
-    async def test_an_entry_that_nobody_finishes_ends_as_failed(self, make: Make, time: Time) -> None:
+    async def test_entry_opened_too_often_ends_as_failed(self, make: Make, time: Time) -> None:
         stores = make(most_tries=3)
         await stores.journal.accept([(message("m", callback="https://me.example/"), [url_of("a")])])
         for _ in range(3):
@@ -246,7 +244,7 @@ class JournalContract:
 
 
 class LedgerContract:
-    async def test_an_outcome_is_stored_announced_and_closed(self, stores: Stores) -> None:
+    async def test_outcome_is_stored_announced_and_closed(self, stores: Stores) -> None:
         await accept(stores.journal, "a")
         (entry,) = await stores.journal.open("r", 1, LEASE)
 
@@ -261,7 +259,7 @@ class LedgerContract:
         assert stores.journal.waiting() == 0
         assert list(await stores.deliveries.due(1, LEASE)) == []
 
-    async def test_it_is_recorded_once(self, stores: Stores) -> None:
+    async def test_outcome_is_recorded_once(self, stores: Stores) -> None:
         await accept(stores.journal, "a")
         (entry,) = await stores.journal.open("r", 1, LEASE)
 
@@ -275,7 +273,7 @@ class LedgerContract:
         assert found is not None
         assert found.value == b"{}"
 
-    async def test_of_an_entry_that_another_has_nothing_is_kept(self, stores: Stores, time: Time) -> None:
+    async def test_outcome_of_a_lost_entry_is_not_stored(self, stores: Stores, time: Time) -> None:
         await accept(stores.journal, "a", "b")
         mine, other = await stores.journal.open("r", 2, LEASE)
         await stores.journal.abort("r", [other.id])
@@ -287,7 +285,7 @@ class LedgerContract:
         assert stores.metadata.get(other.url) is None
         assert stores.journal.is_done("b") is False
 
-    async def test_a_callback_is_owed_the_event(self, stores: Stores) -> None:
+    async def test_callback_gets_a_delivery(self, stores: Stores) -> None:
         await stores.journal.accept([(message("m", callback="https://me.example/hook"), [url_of("a")])])
         (entry,) = await stores.journal.open("r", 1, LEASE)
 
@@ -296,7 +294,7 @@ class LedgerContract:
 
         assert (delivery.callback, delivery.event, delivery.tries) == ("https://me.example/hook", event, 0)
 
-    async def test_rows_of_a_whole_chain_are_kept_together(self, stores: Stores) -> None:
+    async def test_rows_of_a_chain_are_stored_together(self, stores: Stores) -> None:
         await accept(stores.journal, "a")
         (entry,) = await stores.journal.open("r", 1, LEASE)
         rows = [*done(entry).rows, *(done(entry).rows)]

@@ -10,7 +10,7 @@ from scoter.live.ports import MetadataStore
 
 
 class MetadataContract:
-    async def test_what_was_put_is_found_under_its_url_alone(self, metadata: MetadataStore) -> None:
+    async def test_record_is_found_under_its_url_only(self, metadata: MetadataStore) -> None:
         row = stored("a", value='{"title":"Ä"}'.encode())
 
         await metadata.put([row])
@@ -18,21 +18,21 @@ class MetadataContract:
         assert metadata.get(url_of("a")) == row
         assert metadata.get(url_of("a") + "b") is None
 
-    async def test_the_last_put_holds(self, metadata: MetadataStore) -> None:
+    async def test_last_put_wins(self, metadata: MetadataStore) -> None:
         await metadata.put([stored("a", value=b"1"), stored("a", value=b"2", lives=10)])
         assert metadata.get(url_of("a")) == stored("a", value=b"2", lives=10)
 
         await metadata.put([stored("a", value=b"3")])
         assert metadata.get(url_of("a")) == stored("a", value=b"3")
 
-    async def test_moments_are_kept_to_the_microsecond(self, metadata: MetadataStore) -> None:
+    async def test_times_are_stored_to_the_microsecond(self, metadata: MetadataStore) -> None:
         row = stored("a", at=START + timedelta(microseconds=123_457), lives=0.654_321)
 
         await metadata.put([row])
 
         assert metadata.get(url_of("a")) == row
 
-    async def test_a_record_past_its_time_is_not_there(self, metadata: MetadataStore, time: Time) -> None:
+    async def test_expired_record_is_not_returned(self, metadata: MetadataStore, time: Time) -> None:
         await metadata.put([stored("long", lives=60), stored("short", lives=10)])
 
         time.passes(10)
@@ -42,7 +42,7 @@ class MetadataContract:
         time.passes(50)
         assert metadata.get(url_of("long")) is None
 
-    async def test_expired_records_are_removed_so_many_at_a_time(self, metadata: MetadataStore, time: Time) -> None:
+    async def test_expire_removes_a_bounded_number_of_records(self, metadata: MetadataStore, time: Time) -> None:
         await metadata.put([stored(f"n{n}", lives=n + 1) for n in range(10)])
         time.passes(7)
 
@@ -51,9 +51,7 @@ class MetadataContract:
         await metadata.put([stored("n0", at=time.now)])
         assert metadata.get(url_of("n0")) is not None
 
-    async def test_an_alias_never_replaces_a_direct_record_that_holds(
-        self, metadata: MetadataStore, time: Time
-    ) -> None:
+    async def test_alias_never_replaces_a_fresh_direct_record(self, metadata: MetadataStore, time: Time) -> None:
         await metadata.put([stored("a", value=b"direct", lives=60)])
         await metadata.put([stored("a", value=b"alias", direct=False)])
         assert metadata.get(url_of("a")) == stored("a", value=b"direct", lives=60)
@@ -62,7 +60,7 @@ class MetadataContract:
         await metadata.put([stored("a", value=b"alias", direct=False)])
         assert metadata.get(url_of("a")) == stored("a", value=b"alias", direct=False)
 
-    async def test_one_that_was_fetched_before_replaces_none_unless_that_is_ahead_of_the_clock(
+    async def test_older_record_replaces_only_a_record_from_the_future(
         self, metadata: MetadataStore, time: Time
     ) -> None:
         early = time.now
@@ -76,14 +74,14 @@ class MetadataContract:
         await metadata.put([stored("a", value=b"early", at=early)])
         assert metadata.get(url_of("a")) == stored("a", value=b"early", at=early)
 
-    async def test_a_direct_record_replaces_an_alias_and_an_alias_an_alias(self, metadata: MetadataStore) -> None:
+    async def test_alias_is_replaced_by_direct_record_and_by_alias(self, metadata: MetadataStore) -> None:
         await metadata.put([stored("a", value=b"1", direct=False), stored("a", value=b"2", direct=False)])
         assert metadata.get(url_of("a")) == stored("a", value=b"2", direct=False)
 
         await metadata.put([stored("a", value=b"3")])
         assert metadata.get(url_of("a")) == stored("a", value=b"3")
 
-    async def test_many_are_found_at_once_and_the_unknown_left_out(self, metadata: MetadataStore) -> None:
+    async def test_get_many_omits_unknown_urls(self, metadata: MetadataStore) -> None:
         await metadata.put([stored(f"n{n}", value=b"%d" % n) for n in range(290)])
 
         for size in (0, 1, 49, 50, 51, 100, 290):

@@ -50,7 +50,7 @@ async def together(db: ServiceDb, *changes: Callable[[Connection], object]) -> l
     return list(await asyncio.gather(*writes, return_exceptions=True))
 
 
-async def test_writes_that_wait_together_are_one_commit(db: ServiceDb) -> None:
+async def test_queued_writes_share_one_commit(db: ServiceDb) -> None:
     before = db.counts.commits
 
     results = await together(db, *(fact(f"f{number}") for number in range(50)))
@@ -60,7 +60,7 @@ async def test_writes_that_wait_together_are_one_commit(db: ServiceDb) -> None:
     assert facts(db) == {f"f{number}" for number in range(50)}
 
 
-async def test_a_write_that_fails_fails_alone(db: ServiceDb) -> None:
+async def test_failing_write_fails_alone(db: ServiceDb) -> None:
     def half(connection: Connection) -> None:
         fact("half")(connection)
         raise ValueError("no more")
@@ -74,7 +74,7 @@ async def test_a_write_that_fails_fails_alone(db: ServiceDb) -> None:
     assert db.counts.failures == 2
 
 
-async def test_what_must_outlive_a_power_failure_waits_for_the_disk_and_nothing_else_does(db: ServiceDb) -> None:
+async def test_only_durable_writes_wait_for_the_disk(db: ServiceDb) -> None:
     def waits(connection: Connection) -> bool:
         return bool(connection.execute("PRAGMA synchronous").fetchone() == (2,))  # FULL
 
@@ -86,7 +86,7 @@ async def test_what_must_outlive_a_power_failure_waits_for_the_disk_and_nothing_
     assert begun == [True, (2,)]
 
 
-async def test_a_caller_that_goes_away_disturbs_nobody(db: ServiceDb) -> None:
+async def test_cancelled_writer_does_not_affect_others(db: ServiceDb) -> None:
     task = asyncio.create_task(db.write(fact("a")))
     await asyncio.sleep(0)
     task.cancel()
@@ -95,14 +95,14 @@ async def test_a_caller_that_goes_away_disturbs_nobody(db: ServiceDb) -> None:
     assert facts(db) == {"a", "b"}
 
 
-async def test_the_queue_has_a_bound_beyond_which_writers_wait(tmp_path: Path) -> None:
+async def test_writers_wait_when_the_queue_is_full(tmp_path: Path) -> None:
     async with ServiceDb(tmp_path / "service.sqlite", most_waiting=3) as db:
         results = await asyncio.gather(*(db.write(fact(f"f{number}")) for number in range(40)))
         assert sum(results) == 40
         assert db.counts.commits >= 40 // 3
 
 
-async def test_closing_carries_out_what_was_waiting(tmp_path: Path) -> None:
+async def test_close_applies_queued_writes(tmp_path: Path) -> None:
     path = tmp_path / "service.sqlite"
     db = ServiceDb(path)
     writes = [asyncio.create_task(db.write(fact(f"f{number}"))) for number in range(20)]
@@ -117,7 +117,7 @@ async def test_closing_carries_out_what_was_waiting(tmp_path: Path) -> None:
         assert len(facts(again)) == 20
 
 
-async def test_what_was_acknowledged_is_in_a_copy_of_the_files_as_they_lie(tmp_path: Path, db: ServiceDb) -> None:
+async def test_acknowledged_write_is_in_a_raw_copy_of_the_files(tmp_path: Path, db: ServiceDb) -> None:
     await accept(SqliteJournal(db), "a")
 
     copy = tmp_path / "copy"
@@ -129,7 +129,7 @@ async def test_what_was_acknowledged_is_in_a_copy_of_the_files_as_they_lie(tmp_p
         assert SqliteJournal(found).is_done("a") is False
 
 
-async def test_a_locked_database_refuses_for_as_long_as_it_is_locked(tmp_path: Path) -> None:
+async def test_locked_database_refuses_writes_until_unlocked(tmp_path: Path) -> None:
     path = tmp_path / "service.sqlite"
     async with ServiceDb(path, busy=0.01) as db:
         journal = SqliteJournal(db)
@@ -146,7 +146,7 @@ async def test_a_locked_database_refuses_for_as_long_as_it_is_locked(tmp_path: P
         assert journal.waiting() == 1
 
 
-async def test_a_full_database_refuses_until_there_is_room(db: ServiceDb) -> None:
+async def test_full_database_refuses_writes_until_there_is_space(db: ServiceDb) -> None:
     journal = SqliteJournal(db)
     await accept(journal, "before")
     (pages,) = db.reader.one("PRAGMA page_count")
@@ -161,7 +161,7 @@ async def test_a_full_database_refuses_until_there_is_room(db: ServiceDb) -> Non
     assert await opened(journal) == ["before", "after"]
 
 
-def test_a_disk_that_stops_writing_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+def test_failing_disk_loses_no_acknowledged_write(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.live.stores.full_disk", str(tmp_path / "service.sqlite")]
 
     run = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -170,7 +170,7 @@ def test_a_disk_that_stops_writing_loses_nothing_that_was_acknowledged(tmp_path:
     assert run.stdout.split() == ["refused", "recovered"]
 
 
-def test_a_second_service_is_told_who_has_the_database(tmp_path: Path, db: ServiceDb) -> None:
+def test_second_service_is_refused_with_the_name_of_the_holder(tmp_path: Path, db: ServiceDb) -> None:
     with pytest.raises(UsageError) as refused:
         ServiceDb(db.path)
 
@@ -179,7 +179,7 @@ def test_a_second_service_is_told_who_has_the_database(tmp_path: Path, db: Servi
     assert START.isoformat(" ", "seconds") in str(refused.value)
 
 
-def test_several_may_share_it_but_none_may_have_it_alone_then(tmp_path: Path) -> None:
+def test_shared_database_cannot_be_opened_exclusively(tmp_path: Path) -> None:
     path = tmp_path / "service.sqlite"
     first, second = ServiceDb(path, shared=True), ServiceDb(path, shared=True)
     first.close()
@@ -191,7 +191,7 @@ def test_several_may_share_it_but_none_may_have_it_alone_then(tmp_path: Path) ->
     ServiceDb(path).close()
 
 
-def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_newer_database_is_refused_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "service.sqlite"
     ServiceDb(path).close()
     newer = sqlite3.connect(path)
@@ -203,7 +203,7 @@ def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path)
             opening(path)
 
 
-def test_somebody_elses_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_foreign_database_is_refused_and_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "service.sqlite"
     foreign = sqlite3.connect(path)
     foreign.execute("CREATE TABLE mine (a)")
@@ -217,7 +217,7 @@ def test_somebody_elses_database_is_refused_and_left_alone(tmp_path: Path) -> No
     after.close()
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+def test_file_that_is_not_a_database_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "service.sqlite"
     path.write_bytes(b"What is this?" * 100)
 
@@ -226,7 +226,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     assert path.read_bytes() == b"What is this?" * 100
 
 
-def test_looking_up_where_there_is_no_service_says_so(tmp_path: Path) -> None:
+def test_lookup_without_a_service_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no live service database"):
         open_readonly(tmp_path / "service.sqlite")
     assert list(tmp_path.iterdir()) == []
@@ -242,13 +242,13 @@ class TestLeasesAcrossOpenings:
             await accept(SqliteJournal(db), "a")
             assert await opened(SqliteJournal(db)) == ["a"]
 
-    async def test_a_service_that_is_alone_takes_back_what_a_dead_one_held(self, tmp_path: Path, time: Time) -> None:
+    async def test_exclusive_service_ends_leases_of_a_dead_one(self, tmp_path: Path, time: Time) -> None:
         await self.lend(tmp_path / "db", time)
 
         async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="one") as db:
             assert await opened(SqliteJournal(db)) == ["a"]
 
-    async def test_one_of_several_leaves_the_others_what_they_hold(self, tmp_path: Path, time: Time) -> None:
+    async def test_sharing_service_keeps_leases_of_others(self, tmp_path: Path, time: Time) -> None:
         await self.lend(tmp_path / "db", time)
 
         async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="one", shared=True) as db:
@@ -256,16 +256,14 @@ class TestLeasesAcrossOpenings:
             time.passes(LEASE.total_seconds())
             assert await opened(SqliteJournal(db)) == ["a"]
 
-    async def test_no_lease_outlives_the_run_of_its_machine(self, tmp_path: Path, time: Time) -> None:
+    async def test_reboot_ends_all_leases(self, tmp_path: Path, time: Time) -> None:
         await self.lend(tmp_path / "db", time)
         time.ticks = 5.0  # its clock counts from nought again
 
         async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="two", shared=True) as db:
             assert await opened(SqliteJournal(db)) == ["a"]
 
-    async def test_a_delivery_that_was_put_off_stays_so_unless_the_machine_was_restarted(
-        self, tmp_path: Path, time: Time
-    ) -> None:
+    async def test_put_off_delivery_becomes_due_only_after_a_reboot(self, tmp_path: Path, time: Time) -> None:
         from tests.live.stores.contract_announcing import HOOK, announce
 
         async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="one") as db:
@@ -284,7 +282,7 @@ class TestLeasesAcrossOpenings:
             assert {each.event.message for each in due} == {"held", "late"}
 
 
-def test_the_clock_of_leases_is_the_same_in_every_process() -> None:
+def test_lease_clock_is_the_same_in_every_process() -> None:
     code = "from scoter.live.clock import boot_id, lease_now; print(boot_id(), lease_now())"
 
     before = lease_now()

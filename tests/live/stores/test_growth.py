@@ -46,7 +46,7 @@ async def go_through(stores: SqliteStores, time: Time, number: int) -> None:
     await asyncio.gather(*(stores.deliveries.failed(each.id, None, "410 Gone") for each in due))
 
 
-async def test_a_file_through_which_messages_go_for_ever_does_not_grow_for_ever(tmp_path: Path, time: Time) -> None:
+async def test_database_size_stays_bounded_under_constant_load(tmp_path: Path, time: Time) -> None:
     """A service in small: two hours of records, as many messages, announcements and deliveries as are kept."""
     sizes = []
     async with ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, apart=0.0) as db:
@@ -78,7 +78,7 @@ async def test_a_file_through_which_messages_go_for_ever_does_not_grow_for_ever(
     assert (tmp_path / "service.sqlite").stat().st_size < 8_000_000
 
 
-async def test_the_log_of_changes_stops_growing_when_a_long_reader_ends(tmp_path: Path) -> None:
+async def test_wal_stops_growing_when_a_long_reader_ends(tmp_path: Path) -> None:
     path = tmp_path / "service.sqlite"
     wal = path.with_name("service.sqlite-wal")
 
@@ -105,7 +105,7 @@ async def test_the_log_of_changes_stops_growing_when_a_long_reader_ends(tmp_path
         assert db.log_bytes == wal.stat().st_size
 
 
-async def test_a_log_of_changes_that_somebody_keeps_from_being_brought_in_is_told(
+async def test_wal_kept_by_a_long_reader_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scoter.web.service.cleanup._LONG_LOG", 0)

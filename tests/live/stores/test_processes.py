@@ -14,9 +14,9 @@ def run(module: str, folder: Path, *arguments: int) -> str:
     return done.stdout
 
 
-def test_a_service_killed_at_any_moment_keeps_what_it_acknowledged_and_records_once(tmp_path: Path) -> None:
+def test_killed_service_keeps_acknowledged_messages_and_records_once(tmp_path: Path) -> None:
     assert run("crashes", tmp_path, 6, 20260301).startswith("6 kills, ")
 
 
-def test_two_schedulers_never_have_one_entry_at_the_same_time(tmp_path: Path) -> None:
+def test_two_schedulers_never_hold_the_same_entry(tmp_path: Path) -> None:
     assert run("shared_journal", tmp_path, 150, 7).startswith("150 entries, each recorded once")

@@ -20,7 +20,7 @@ class TestMetadataWhereAllKeysAreTheSame(MetadataContract):
         return SqliteMetadata(db, key=lambda url: 7)
 
 
-def test_keys_are_numbers_that_sqlite_can_keep() -> None:
+def test_keys_fit_into_sqlite_integers() -> None:
     keys = [key_of(url_of(f"n{number}")) for number in range(1_000)]
 
     assert len(set(keys)) == 1_000
@@ -28,7 +28,7 @@ def test_keys_are_numbers_that_sqlite_can_keep() -> None:
     assert key_of("https://example.com/") == key_of("https://example.com/")
 
 
-async def test_a_url_has_one_row_though_the_one_in_its_place_is_gone(db: ServiceDb, time: Time) -> None:
+async def test_overflow_url_keeps_one_row_after_the_colliding_one_expires(db: ServiceDb, time: Time) -> None:
     metadata = SqliteMetadata(db, key=lambda url: 7)
     await metadata.put([stored("first", lives=10), stored("second", value=b"direct")])
     time.passes(10)
@@ -40,7 +40,7 @@ async def test_a_url_has_one_row_though_the_one_in_its_place_is_gone(db: Service
     assert (metadata.size().records, metadata.size().collisions) == (1, 1)
 
 
-async def test_the_size_is_known_without_counting(db: ServiceDb, time: Time) -> None:
+async def test_size_comes_from_tallies(db: ServiceDb, time: Time) -> None:
     metadata = SqliteMetadata(db)
     await metadata.put([stored(f"n{number}", value=b"x" * 1_000, lives=number + 1) for number in range(100)])
     await metadata.put([stored("n99")])
@@ -55,7 +55,7 @@ async def test_the_size_is_known_without_counting(db: ServiceDb, time: Time) -> 
     assert emptier.free_bytes > 0
 
 
-async def test_a_reader_of_another_process_sees_what_was_put_and_cannot_write(db: ServiceDb, time: Time) -> None:
+async def test_readonly_process_sees_records_and_cannot_write(db: ServiceDb, time: Time) -> None:
     metadata = SqliteMetadata(db)
     with open_readonly(db.path, clock=time.clock) as reader:
         assert reader.get(url_of("a")) is None
@@ -70,7 +70,7 @@ async def test_a_reader_of_another_process_sees_what_was_put_and_cannot_write(db
             reader._reader.all("DELETE FROM urls RETURNING 1")
 
 
-async def test_a_reader_opens_what_a_killed_service_left(db: ServiceDb, tmp_path: Path, time: Time) -> None:
+async def test_reader_opens_the_files_of_a_killed_service(db: ServiceDb, tmp_path: Path, time: Time) -> None:
     await SqliteMetadata(db).put([stored("a")])
     left = tmp_path / "left"
     left.mkdir()

@@ -37,7 +37,7 @@ def opened(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None)
 
 
-def test_an_older_file_is_brought_up_to_date_step_by_step_with_all_that_is_in_it(old: Path) -> None:
+def test_older_file_is_upgraded_step_by_step_without_loss(old: Path) -> None:
     steps = {FORMAT: "CREATE TABLE more (a TEXT) STRICT;", FORMAT + 1: "ALTER TABLE more ADD COLUMN b TEXT;"}
     connection = opened(old)
 
@@ -50,7 +50,7 @@ def test_an_older_file_is_brought_up_to_date_step_by_step_with_all_that_is_in_it
     assert version(old) == FORMAT + 2
 
 
-def test_a_step_that_fails_leaves_the_file_as_it_was(old: Path) -> None:
+def test_failed_upgrade_leaves_the_file_unchanged(old: Path) -> None:
     steps = {FORMAT: "CREATE TABLE more (a TEXT) STRICT;", FORMAT + 1: "ALTER TABLE nowhere ADD COLUMN b TEXT;"}
     connection = opened(old)
 
@@ -62,7 +62,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(old: Path) -> None:
     assert version(old) == FORMAT
 
 
-def test_a_file_that_is_too_old_is_refused_and_left_alone(old: Path) -> None:
+def test_too_old_file_is_refused_and_unchanged(old: Path) -> None:
     connection = opened(old)
 
     with pytest.raises(WrongDatabase, match=f"too old .format {FORMAT}, this one knows {FORMAT + 2}"):
@@ -72,14 +72,14 @@ def test_a_file_that_is_too_old_is_refused_and_left_alone(old: Path) -> None:
     assert version(old) == FORMAT
 
 
-def test_whoever_only_reads_an_older_file_is_told_what_to_do(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reader_of_an_older_file_gets_a_hint(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scoter.live.sqlite.database.FORMAT", FORMAT + 1)
 
     with pytest.raises(UsageError, match="is of an older Scoter; a service that is started with it"):
         open_readonly(old)
 
 
-async def test_a_copy_that_is_made_while_messages_come_and_go_is_whole(tmp_path: Path) -> None:
+async def test_backup_during_writes_is_consistent(tmp_path: Path) -> None:
     async with ServiceDb(tmp_path / "service.sqlite") as db:
         stores = SqliteStores(db)
         await accept(stores.journal, *(f"before{number}" for number in range(50)))
@@ -112,7 +112,7 @@ async def _go_on(stores: SqliteStores) -> None:
             await stores.outcomes.record("r", [done(entry)])
 
 
-async def test_nothing_is_overwritten_by_a_copy_and_nothing_half_is_left(tmp_path: Path) -> None:
+async def test_backup_overwrites_nothing_and_leaves_no_partial_file(tmp_path: Path) -> None:
     async with ServiceDb(tmp_path / "service.sqlite"):
         (tmp_path / "taken").write_bytes(b"mine")
 
@@ -126,7 +126,7 @@ async def test_nothing_is_overwritten_by_a_copy_and_nothing_half_is_left(tmp_pat
     DatabaseReader(tmp_path / "service.sqlite").close()
 
 
-async def test_a_copy_is_for_its_owner_alone(tmp_path: Path) -> None:
+async def test_backup_is_private_to_its_owner(tmp_path: Path) -> None:
     async with ServiceDb(tmp_path / "service.sqlite"):
         back_up(tmp_path / "service.sqlite", tmp_path / "new" / "service.sqlite")
 

@@ -32,7 +32,7 @@ def port() -> Iterator[int]:
         yield found
 
 
-async def test_answers_are_those_of_the_web_and_bodies_come_whole(port: int, tmp_path: Path) -> None:
+async def test_replies_match_the_web_and_bodies_are_complete(port: int, tmp_path: Path) -> None:
     urls = urls_of(SPEC, 2)
 
     async with fetchers_for(port, tmp_path, 2) as fetchers:
@@ -49,9 +49,7 @@ async def test_answers_are_those_of_the_web_and_bodies_come_whole(port: int, tmp
 
 
 @pytest.mark.parametrize("processes", [1, 3])
-async def test_rates_hold_and_all_is_answered_while_fetchers_are_killed_and_stopped(
-    processes: int, tmp_path: Path
-) -> None:
+async def test_delays_hold_and_all_requests_are_answered_while_workers_die(processes: int, tmp_path: Path) -> None:
     delay, dice = 0.3, Random(processes)
     urls = urls_of(SPEC, 6)
 
@@ -79,7 +77,7 @@ async def test_rates_hold_and_all_is_answered_while_fetchers_are_killed_and_stop
     assert impolite(entries, delay) == []
 
 
-async def test_a_fetcher_that_stays_silent_loses_its_shards_within_five_seconds(tmp_path: Path) -> None:
+async def test_silent_worker_loses_its_shards_within_five_seconds(tmp_path: Path) -> None:
     urls = urls_of(SPEC, 1)
 
     with web.serving(SPEC) as own_port:
@@ -99,7 +97,7 @@ async def test_a_fetcher_that_stays_silent_loses_its_shards_within_five_seconds(
     assert impolite(entries, 0.2) == []
 
 
-async def test_a_person_goes_before_bulk_and_is_told_how_long_he_waited(tmp_path: Path) -> None:
+async def test_urgent_request_overtakes_bulk_and_reports_its_waiting_time(tmp_path: Path) -> None:
     order: list[str] = []
 
     async with (
@@ -125,7 +123,7 @@ async def test_a_person_goes_before_bulk_and_is_told_how_long_he_waited(tmp_path
     assert 0.0 < waited < 0.5
 
 
-async def test_what_waits_already_is_hurried_when_somebody_more_urgent_waits_for_it_too(tmp_path: Path) -> None:
+async def test_raise_priority_moves_a_queued_request_forward(tmp_path: Path) -> None:
     order: list[str] = []
 
     async with (
@@ -155,7 +153,7 @@ async def test_what_waits_already_is_hurried_when_somebody_more_urgent_waits_for
     assert len(order) <= 4
 
 
-async def test_a_rule_changes_a_domains_rate_while_the_service_runs_and_can_block_it(tmp_path: Path) -> None:
+async def test_rule_changes_rate_or_blocks_domain_at_runtime(tmp_path: Path) -> None:
     async with (
         serving({f"/{n}": (ok(), KEEP) for n in range(100)}) as server,
         fetchers_for(server.port, tmp_path, 1) as fetchers,
@@ -183,7 +181,7 @@ async def test_a_rule_changes_a_domains_rate_while_the_service_runs_and_can_bloc
 
 
 @pytest.mark.parametrize("is_known", [False, True])
-async def test_a_long_delay_that_is_taken_back_leaves_nobody_waiting(tmp_path: Path, is_known: bool) -> None:
+async def test_removing_a_long_delay_releases_waiting_requests(tmp_path: Path, is_known: bool) -> None:
     async with (
         serving({f"/{n}": (ok(), KEEP) for n in range(9)}) as server,
         fetchers_for(server.port, tmp_path, 1) as fetchers,
@@ -201,7 +199,7 @@ async def test_a_long_delay_that_is_taken_back_leaves_nobody_waiting(tmp_path: P
     assert [type(answer.reply) for answer in answers] == [Fetched] * 4
 
 
-async def test_redirects_come_back_and_a_robots_file_elsewhere_is_asked_by_its_holder(tmp_path: Path) -> None:
+async def test_redirected_robots_txt_is_requested_by_the_holder_of_its_target(tmp_path: Path) -> None:
     def robots(host: str) -> Script:
         if host.startswith("to"):
             return (ok(b"User-agent: *\nDisallow: /private"), KEEP)
@@ -227,7 +225,7 @@ async def test_redirects_come_back_and_a_robots_file_elsewhere_is_asked_by_its_h
     assert set(asked) == {*names, *(f"to{name}" for name in names)}
 
 
-async def test_a_delay_that_robots_asks_for_is_kept_by_whoever_comes_next(tmp_path: Path) -> None:
+async def test_crawl_delay_is_kept_by_the_next_worker(tmp_path: Path) -> None:
     times: list[float] = []
 
     def robots(host: str) -> Script:
@@ -250,7 +248,7 @@ async def test_a_delay_that_robots_asks_for_is_kept_by_whoever_comes_next(tmp_pa
     assert [path for _, path in server.asked] == ["/robots.txt", "/1", "/2"]  # and read by one for all
 
 
-async def test_a_domain_that_wants_to_be_left_alone_for_long_is_answered_for_at_once(tmp_path: Path) -> None:
+async def test_requests_to_a_domain_on_long_hold_are_answered_at_once(tmp_path: Path) -> None:
     busy = b"HTTP/1.1 503 Busy\r\nRetry-After: 600\r\nContent-Length: 0\r\n\r\n"
     async with (
         serving({f"/{n}": (busy, KEEP) for n in range(9)}) as server,
@@ -267,7 +265,7 @@ async def test_a_domain_that_wants_to_be_left_alone_for_long_is_answered_for_at_
     assert len(told) == 8
 
 
-async def test_the_guard_holds_in_the_processes(port: int, tmp_path: Path) -> None:
+async def test_workers_refuse_forbidden_addresses_ports_and_schemes(port: int, tmp_path: Path) -> None:
     cases = {
         "http://127.0.0.1/": Reason.REFUSED_ADDRESS,
         "http://0x7f.1/": Reason.REFUSED_ADDRESS,
@@ -285,7 +283,7 @@ async def test_the_guard_holds_in_the_processes(port: int, tmp_path: Path) -> No
     }
 
 
-async def test_many_domains_leave_nothing_behind(tmp_path: Path) -> None:
+async def test_idle_domains_are_forgotten_by_core_and_worker(tmp_path: Path) -> None:
     bounds = WorkerLimits(idle=50)
     async with (
         serving({"/": (ok(), KEEP)}) as server,
@@ -304,7 +302,7 @@ async def test_many_domains_leave_nothing_behind(tmp_path: Path) -> None:
     assert view.under_way == 0
 
 
-async def test_whoever_waits_when_the_service_ends_is_told_so(tmp_path: Path) -> None:
+async def test_waiting_requests_are_answered_when_the_service_stops(tmp_path: Path) -> None:
     async with serving({"/": (ok(), KEEP)}) as server:
         async with fetchers_for(server.port, tmp_path, 1, "fetch.delay=60s") as fetchers:
             await fetchers.ready()
@@ -317,7 +315,7 @@ async def test_whoever_waits_when_the_service_ends_is_told_so(tmp_path: Path) ->
     assert [getattr(answer.reply, "reason", "page") for answer in (*answers, late)] == [Reason.STOPPED] * 41
 
 
-async def test_what_waits_for_a_domain_that_is_blocked_is_answered_at_once(tmp_path: Path) -> None:
+async def test_waiting_requests_of_a_blocked_domain_are_answered_at_once(tmp_path: Path) -> None:
     async with (
         serving({"/": (ok(), KEEP)}) as server,
         fetchers_for(server.port, tmp_path, 1, "fetch.delay=30s") as fetchers,
@@ -334,7 +332,7 @@ async def test_what_waits_for_a_domain_that_is_blocked_is_answered_at_once(tmp_p
     assert reasons == [Reason.REFUSED_ADDRESS] * 39
 
 
-async def test_that_no_process_can_begin_is_said_and_not_waited_for(tmp_path: Path) -> None:
+async def test_workers_that_cannot_start_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     async with fetchers_for(9, tmp_path / "folder", 1) as fetchers:
         (tmp_path / "folder").chmod(0)
@@ -344,13 +342,13 @@ async def test_that_no_process_can_begin_is_said_and_not_waited_for(tmp_path: Pa
                 await fetchers.ready()
 
 
-async def test_a_folder_whose_path_is_too_long_is_refused(tmp_path: Path) -> None:
+async def test_too_long_folder_path_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="too long"):
         async with fetchers_for(9, tmp_path / ("x" * 100), 1):
             pass
 
 
-async def test_a_body_too_large_for_a_frame_is_cut_and_ends_no_fetcher(tmp_path: Path) -> None:
+async def test_body_too_large_for_a_frame_is_truncated(tmp_path: Path) -> None:
     async with (
         serving({"/": (ok(b"x" * (65 * 2**20)), KEEP)}) as server,
         fetchers_for(server.port, tmp_path, 1, "fetch.content_limit=100MiB") as fetchers,

@@ -76,9 +76,7 @@ def answered(fetchers: WorkerDispatcher, fake: Fake, *, hold: float = 0.0, pause
     fetchers.receive(fake, HopDone(pending.id, answer(pending.request.url), 0.0, hold, pause))
 
 
-async def test_a_process_that_cannot_be_started_is_started_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_failed_process_start_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with WorkerDispatcher(config_for(1), tmp_path) as fetchers:
         await all_joined(fetchers, 1)
         first, popen, failures = fetchers.pids(), subprocess.Popen, 2
@@ -98,7 +96,7 @@ async def test_a_process_that_cannot_be_started_is_started_later(
     assert not failures
 
 
-async def test_after_any_number_of_quick_deaths_a_process_is_started_again(
+async def test_restart_delay_is_bounded_after_many_quick_deaths(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
@@ -149,7 +147,7 @@ async def test_worker_that_does_not_start_in_time_is_killed_and_replaced(
     assert len(restarts) == 1
 
 
-async def test_a_former_holder_that_is_late_does_not_shorten_a_domains_rest(
+async def test_late_message_of_a_former_holder_does_not_shorten_a_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old, new = Fake(), Fake()
@@ -169,7 +167,7 @@ async def test_a_former_holder_that_is_late_does_not_shorten_a_domains_rest(
     assert view.pause == 30.0
 
 
-async def test_a_rest_is_handed_on_even_if_nothing_else_is_known_of_its_domain(
+async def test_hold_of_an_otherwise_unknown_domain_is_passed_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = Fake()
@@ -184,9 +182,7 @@ async def test_a_rest_is_handed_on_even_if_nothing_else_is_known_of_its_domain(
     assert [hold.domain for hold in fetchers.domain_holds(frozenset(range(64)), 0.0)] == ["a.example"]
 
 
-async def test_domains_whose_answers_nobody_waited_for_leave_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_domains_with_cancelled_requests_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = Fake()
     fetchers = fetchers_with(fake, tmp_path, monkeypatch, idle=10)
     asking = [ask(fetchers, f"http://site{number}.example/") for number in range(500)]
@@ -200,7 +196,7 @@ async def test_domains_whose_answers_nobody_waited_for_leave_nothing_behind(
     assert fetchers.snapshot().domains <= 12
 
 
-async def test_domains_whose_fetcher_died_when_nobody_waited_any_more_leave_nothing_behind(
+async def test_domains_with_cancelled_requests_are_forgotten_after_worker_death(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = Fake()
@@ -215,7 +211,7 @@ async def test_domains_whose_fetcher_died_when_nobody_waited_any_more_leave_noth
     assert fetchers.snapshot().domains <= 12
 
 
-async def test_whoever_waits_for_room_at_a_fetcher_comes_before_the_next_of_those_who_have_it(
+async def test_domain_waiting_for_a_full_worker_goes_before_busy_domains(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = Fake()

@@ -16,7 +16,7 @@ def pending(domain: DomainQueue, number: int, priority: Priority = Priority.NORM
     return QueuedHop(number, request, priority, domain, answered, is_forwarded=False, now=0.0)
 
 
-async def test_the_most_urgent_goes_first_then_who_came_first() -> None:
+async def test_requests_are_ordered_by_priority_then_arrival() -> None:
     domain = DomainQueue("a.example", 0)
     for number, priority in enumerate(
         [Priority.BULK, Priority.NORMAL, Priority.PERSON, Priority.BULK, Priority.NORMAL]
@@ -26,7 +26,7 @@ async def test_the_most_urgent_goes_first_then_who_came_first() -> None:
     assert [domain.pop().id for _ in range(5)] == [2, 1, 4, 0, 3]
 
 
-async def test_one_that_came_back_from_a_dead_fetcher_goes_before_those_that_came_later() -> None:
+async def test_request_returned_by_a_dead_worker_keeps_its_place() -> None:
     domain = DomainQueue("a.example", 0)
     first, second = pending(domain, 1), pending(domain, 2)
     domain.push(second)
@@ -36,7 +36,7 @@ async def test_one_that_came_back_from_a_dead_fetcher_goes_before_those_that_cam
     assert domain.first() is first
 
 
-async def test_whoever_no_longer_waits_is_passed_over() -> None:
+async def test_cancelled_requests_are_skipped() -> None:
     domain = DomainQueue("a.example", 0)
     for number in (1, 2):
         domain.push(pending(domain, number))
@@ -47,7 +47,7 @@ async def test_whoever_no_longer_waits_is_passed_over() -> None:
     assert first.id == 2
 
 
-async def test_idle_domains_are_forgotten_but_not_while_they_rest() -> None:
+async def test_idle_domains_are_forgotten_unless_on_hold() -> None:
     domains = DomainQueues(most_idle=10)
     for number in range(100):
         domain = domains.busy(f"{number}.example", 0)
@@ -61,7 +61,7 @@ async def test_idle_domains_are_forgotten_but_not_while_they_rest() -> None:
     assert len(domains) == 10
 
 
-async def test_a_domain_with_something_to_do_stays() -> None:
+async def test_busy_domain_is_not_forgotten() -> None:
     domains = DomainQueues(most_idle=0)
     domain = domains.busy("a.example", 0)
     domain.push(pending(domain, 1))

@@ -54,7 +54,7 @@ async def ask(fetchers: WorkerDispatcher, path: str, *, is_read: bool = True) ->
     return await fetchers.fetch(request, Priority.NORMAL, is_read=is_read)
 
 
-async def test_a_page_comes_read_if_that_is_asked_for_and_it_cannot_take_long(tmp_path: Path) -> None:
+async def test_worker_parses_small_pages_on_request(tmp_path: Path) -> None:
     pages = {
         "/page": (ok(PAGE, HTML), KEEP),
         "/long": (ok(b"<div>" * 9_000, HTML), KEEP),
@@ -90,7 +90,7 @@ class ReadingWeb(ScriptedWeb):
 
 
 @simulated
-async def test_what_came_read_is_not_read_again() -> None:
+async def test_page_parsed_by_a_worker_is_not_parsed_again() -> None:
     bench = Bench(ReadingWeb({"http://a.example/": script("<title>As it is</title>")}))
 
     done = await bench.submit("http://a.example/")
@@ -114,7 +114,7 @@ def deadly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("deadly")
-async def test_a_page_of_which_its_reader_dies_ends_one_fetcher_and_is_read_apart(tmp_path: Path) -> None:
+async def test_page_that_crashes_its_parser_ends_one_worker_and_is_parsed_in_a_separate_process(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
     pages = {"/deadly": (ok(b"<p>deadly", HTML), KEEP), "/fine": (ok(b"<p>fine", HTML), KEEP)}
@@ -134,7 +134,7 @@ async def test_a_page_of_which_its_reader_dies_ends_one_fetcher_and_is_read_apar
     assert fine.read is not None
 
 
-async def test_the_event_loop_sees_to_others_between_pages_that_take_long() -> None:
+async def test_event_loop_runs_between_slow_pages() -> None:
     now, seen = 0.0, []
 
     def at_once(one: Exchange) -> ContentSummary | None:
@@ -155,7 +155,7 @@ async def test_the_event_loop_sees_to_others_between_pages_that_take_long() -> N
     assert not [two for two in pairwise(seen) if two == ("page", "page")], seen
 
 
-async def test_short_pages_are_read_without_a_pause() -> None:
+async def test_short_pages_are_parsed_without_yielding() -> None:
     steps: list[str] = []
     reading = InPlaceParser(lambda one: steps.append("page") or READ, lambda: 0.0)  # type: ignore[func-returns-value]
     asyncio.get_running_loop().call_soon(steps.append, "others")
@@ -166,7 +166,7 @@ async def test_short_pages_are_read_without_a_pause() -> None:
 
 
 @pytest.mark.parametrize("error", [MemoryError(), ValueError("a defect")])
-async def test_what_cannot_be_read_here_is_left_to_the_core(error: Exception) -> None:
+async def test_unparsable_page_is_left_to_the_core(error: Exception) -> None:
     def at_once(one: Exchange) -> ContentSummary | None:
         if one.status == 201:
             raise error

@@ -9,7 +9,7 @@ from scoter.live import clock
 from scoter.live.workers.lease import WorkerLock, take_over
 
 
-async def test_a_dead_fetchers_promise_is_believed_and_its_files_are_removed(tmp_path: Path) -> None:
+async def test_promise_of_a_dead_worker_is_used_and_its_files_are_removed(tmp_path: Path) -> None:
     pledge = WorkerLock(tmp_path)
     pledge.promise(1_234.5)
     pledge.close()
@@ -21,7 +21,7 @@ async def test_a_dead_fetchers_promise_is_believed_and_its_files_are_removed(tmp
     assert not socket.exists()
 
 
-async def test_one_that_promised_nothing_certain_may_have_asked_until_now(tmp_path: Path) -> None:
+async def test_unreadable_promise_means_requests_until_now(tmp_path: Path) -> None:
     pledge = WorkerLock(tmp_path)
     pledge.promise(float("inf"))
     pledge.close()
@@ -30,17 +30,17 @@ async def test_one_that_promised_nothing_certain_may_have_asked_until_now(tmp_pa
     assert await take_over(tmp_path, lambda: 5_000.0) == 5_000.0
 
 
-async def test_whoever_asked_before_the_machine_was_started_asked_before_time_zero(tmp_path: Path) -> None:
+async def test_promise_of_an_earlier_boot_counts_as_time_zero(tmp_path: Path) -> None:
     (tmp_path / "fetcher-1.lock").write_text("99999.0 another-boot".ljust(80))
 
     assert await take_over(tmp_path, lambda: 20.0) == 0.0
 
 
-async def test_in_an_empty_folder_nobody_has_asked(tmp_path: Path) -> None:
+async def test_take_over_of_an_empty_folder_returns_time_zero(tmp_path: Path) -> None:
     assert await take_over(tmp_path) == 0.0
 
 
-def test_a_promise_is_on_disk_before_it_is_used(tmp_path: Path) -> None:
+def test_promise_is_written_before_it_is_used(tmp_path: Path) -> None:
     pledge = WorkerLock(tmp_path)
 
     pledge.promise(7.25)

@@ -22,7 +22,7 @@ def bench(policies: Policies | None = None, deepest: int | None = None) -> Workb
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 2), st.just("take"), st.just("front")), max_size=60))
-def test_ranks_are_served_in_their_order_and_each_in_the_order_of_coming(steps: list[int | str | None]) -> None:
+def test_requests_are_served_by_priority_then_arrival(steps: list[int | str | None]) -> None:
     queue = bench()
     waiting: list[tuple[int, int, str]] = []
 
@@ -45,7 +45,7 @@ def test_ranks_are_served_in_their_order_and_each_in_the_order_of_coming(steps: 
     assert len(queue) == len(waiting)
 
 
-def test_a_queue_takes_no_more_than_its_bound() -> None:
+def test_queue_is_bounded() -> None:
     queue = bench(deepest=2)
 
     answers = [queue.add("a", item, 0.0, rank=1) for item in "xyz"]
@@ -54,7 +54,7 @@ def test_a_queue_takes_no_more_than_its_bound() -> None:
     assert queue.add("b", "x", 0.0, rank=1) is None
 
 
-def test_a_changed_policy_holds_from_the_next_request_on_and_can_be_taken_back() -> None:
+def test_changed_policy_applies_from_the_next_request_and_can_be_removed() -> None:
     policies = Policies(QUICK)
     queue = bench(policies)
     for item in "xyz":
@@ -75,7 +75,7 @@ def test_a_changed_policy_holds_from_the_next_request_on_and_can_be_taken_back()
 
 
 @pytest.mark.parametrize("crawl_delay", [None, 2.0])
-def test_a_changed_policy_holds_for_the_rest_that_a_host_is_in(crawl_delay: float | None) -> None:
+def test_changed_policy_applies_to_the_current_delay(crawl_delay: float | None) -> None:
     policies = Policies(QUICK)
     queue = bench(policies)
     for item in "xy":
@@ -99,7 +99,7 @@ def test_a_changed_policy_holds_for_the_rest_that_a_host_is_in(crawl_delay: floa
     assert queue.take(12.0) == ("a.example", "y")
 
 
-def test_a_changed_policy_takes_nothing_from_what_a_host_has_asked_for() -> None:
+def test_changed_policy_does_not_shorten_a_requested_hold() -> None:
     policies = Policies(QUICK)
     policies.put("a.example", rule_policy(DomainRule(domain="a.example", delay=600.0), QUICK))
     queue = bench(policies)
@@ -117,7 +117,7 @@ def test_a_changed_policy_takes_nothing_from_what_a_host_has_asked_for() -> None
     assert queue.hold("a.example", 12.0)[0] == 78.0
 
 
-def test_a_rule_without_a_rate_changes_no_policy() -> None:
+def test_rule_without_rate_changes_no_policy() -> None:
     assert rule_policy(DomainRule(domain="a.example", blocked=True), QUICK) is None
     several = rule_policy(DomainRule(domain="a.example", concurrency=3), QUICK)
     assert several is not None

@@ -49,7 +49,7 @@ def post(live: Service, *urls: str) -> tuple[int, str | None, Any]:
         connection.close()
 
 
-def test_a_rate_that_is_changed_holds_at_once_after_a_fetchers_death_and_after_a_restart(tmp_path: Path) -> None:
+def test_changed_rate_survives_worker_death_and_restart(tmp_path: Path) -> None:
     settings = ("live.processes=2", "fetch.delay=0.1s", "fetch.min_crawl_delay=0s")
     urls = [f"http://{NAME}/{n}" for n in range(14)]
 
@@ -83,7 +83,7 @@ def test_a_rate_that_is_changed_holds_at_once_after_a_fetchers_death_and_after_a
     assert impolite(web.entries, 0.1) == []
 
 
-def test_a_domain_with_too_much_waiting_is_refused_for_a_while_and_the_others_are_not(tmp_path: Path) -> None:
+def test_full_domain_is_refused_and_others_are_accepted(tmp_path: Path) -> None:
     options = ("live.backlog_per_domain=6", "live.backlog=12", "fetch.delay=0.5s", "fetch.min_crawl_delay=0s")
     with odd_web(answer) as web, service(tmp_path / "live", web.port, *options) as live:
         live.wait_until_ready()

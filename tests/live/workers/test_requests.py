@@ -16,7 +16,7 @@ from scoter.live.workers.requests import fetch_directly
 from scoter.live.workers.wire import FrameConnection, HopDone, MakeHop, WireMessage
 
 
-async def test_a_fetcher_that_stands_still_keeps_nobody_from_the_one_that_holds_the_domain(tmp_path: Path) -> None:
+async def test_hanging_worker_does_not_block_direct_requests(tmp_path: Path) -> None:
     def accept() -> FrameConnection:
         def receive(message: WireMessage) -> None:
             assert isinstance(message, MakeHop)
@@ -36,7 +36,7 @@ async def test_a_fetcher_that_stands_still_keeps_nobody_from_the_one_that_holds_
     assert isinstance(reply, Fetched)
 
 
-async def test_so_many_connections_are_taken_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_number_of_direct_connections_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "_MOST_DIRECT", 2)
     direct = process.DirectRequests(None)  # type: ignore[arg-type]  # nobody says anything
     path = str(tmp_path / "sock")

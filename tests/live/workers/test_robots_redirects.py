@@ -45,9 +45,7 @@ def when_asked(web: OddWeb, host: str, path: str) -> None:
 
 @pytest.mark.parametrize("victim", [CORE, FETCHER])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_rules_that_lie_elsewhere_are_found_and_kept_whoever_is_killed_meanwhile(
-    victim: str, seed: int, tmp_path: Path
-) -> None:
+def test_redirected_robots_txt_is_obeyed_while_workers_are_killed(victim: str, seed: int, tmp_path: Path) -> None:
     dice = Random(seed)
     wanted = [f"http://from{n}.example/{what}" for n in range(COUNT) for what in ("open", "private")]
     settings = ("live.processes=2", f"fetch.delay={DELAY}s", "fetch.min_crawl_delay=0s")
@@ -66,7 +64,7 @@ def test_rules_that_lie_elsewhere_are_found_and_kept_whoever_is_killed_meanwhile
     assert not [path for _, path in web.asked() if path == "/private"]
 
 
-async def test_more_files_elsewhere_than_a_process_asks_for_at_once_do_not_wait_for_each_other(tmp_path: Path) -> None:
+async def test_many_redirected_robots_txt_do_not_deadlock(tmp_path: Path) -> None:
     def robots(host: str) -> Script:
         if host.startswith("to"):
             return (ok(), KEEP)

@@ -28,7 +28,7 @@ def settled(assignment: ShardAssignment, now: float) -> list[Order]:
                 assignment.returned(order.fetcher, dict.fromkeys(order.shards, now))
 
 
-def test_domains_spread_evenly_and_always_the_same_way() -> None:
+def test_domains_spread_evenly_and_deterministically() -> None:
     spread = Counter(shard_of(f"domain-{number}.example", 64) for number in range(64_000))
 
     assert len(spread) == 64
@@ -40,7 +40,7 @@ def test_domains_spread_evenly_and_always_the_same_way() -> None:
     ]
 
 
-def test_all_shards_are_handed_out_and_levelled_when_another_fetcher_joins() -> None:
+def test_shards_are_balanced_when_another_worker_joins() -> None:
     assignment = ShardAssignment(64, lease=LEASE, silence=SILENCE)
 
     assignment.join(1, 0.0)
@@ -53,7 +53,7 @@ def test_all_shards_are_handed_out_and_levelled_when_another_fetcher_joins() -> 
     assert sorted(len(assignment.held(fetcher)) for fetcher in (1, 2, 3)) == [21, 21, 22]
 
 
-def test_shards_of_the_dead_go_to_the_living_at_once_with_the_time_of_death() -> None:
+def test_shards_of_a_dead_worker_move_with_its_time_of_death() -> None:
     assignment = ShardAssignment(8, lease=LEASE, silence=SILENCE)
     for fetcher in (1, 2):
         assignment.join(fetcher, 0.0)
@@ -66,7 +66,7 @@ def test_shards_of_the_dead_go_to_the_living_at_once_with_the_time_of_death() ->
     assert grants == [Grant(2, lost, 7.0)]
 
 
-def test_a_silent_fetcher_is_killed_and_its_shards_are_with_others_within_five_seconds() -> None:
+def test_silent_worker_is_killed_and_its_shards_move_within_five_seconds() -> None:
     assignment = ShardAssignment(8, lease=LEASE, silence=SILENCE)
     for fetcher in (1, 2):
         assignment.join(fetcher, 0.0)
@@ -85,7 +85,7 @@ def test_a_silent_fetcher_is_killed_and_its_shards_are_with_others_within_five_s
     assert moved == [last_lease] == [5.0]  # its death was never seen: the lease had to run out
 
 
-def test_a_core_that_was_away_itself_kills_nobody_for_silence() -> None:
+def test_paused_core_kills_no_worker_for_silence() -> None:
     assignment = ShardAssignment(8, lease=LEASE, silence=SILENCE)
     assignment.join(1, 0.0)
     settled(assignment, 0.0)
@@ -95,7 +95,7 @@ def test_a_core_that_was_away_itself_kills_nobody_for_silence() -> None:
     assert orders == [Renew(1, 62.0)]
 
 
-def test_a_shard_on_its_way_has_no_owner() -> None:
+def test_moving_shard_has_no_owner() -> None:
     assignment = ShardAssignment(2, lease=LEASE, silence=SILENCE)
     assignment.join(1, 0.0)
     settled(assignment, 0.0)
@@ -110,7 +110,7 @@ def test_a_shard_on_its_way_has_no_owner() -> None:
     assert assignment.owner(0) == 2
 
 
-def test_what_earlier_fetchers_may_have_asked_is_passed_on() -> None:
+def test_initial_since_is_passed_to_grants() -> None:
     assignment = ShardAssignment(1, lease=LEASE, silence=SILENCE, since=40.0)
 
     assignment.join(1, 41.0)

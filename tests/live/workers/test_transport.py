@@ -72,7 +72,7 @@ def body(reply: Reply) -> bytes:
     return reply.exchange.body
 
 
-async def test_without_a_valid_lease_a_request_waits_for_one() -> None:
+async def test_request_without_valid_lease_waits() -> None:
     case = Case()
     case.lease.granted([SHARD], since=0.0)
     case.lease.renewed(99.9)
@@ -86,7 +86,7 @@ async def test_without_a_valid_lease_a_request_waits_for_one() -> None:
     assert body(await asking) == b"here"
 
 
-async def test_a_process_that_slept_past_its_lease_asks_nothing_when_it_wakes() -> None:
+async def test_process_that_slept_past_its_lease_makes_no_requests() -> None:
     case = Case()
     case.lease.granted([SHARD], since=0.0)
     case.lease.renewed(102.0)
@@ -101,7 +101,7 @@ async def test_a_process_that_slept_past_its_lease_asks_nothing_when_it_wakes() 
     await asyncio.gather(asking, return_exceptions=True)
 
 
-async def test_what_is_recalled_while_it_waits_is_asked_by_its_new_holder() -> None:
+async def test_request_of_a_recalled_shard_goes_to_the_new_holder() -> None:
     case = Case()
     case.lease.granted([SHARD], since=0.0)
 
@@ -114,7 +114,7 @@ async def test_what_is_recalled_while_it_waits_is_asked_by_its_new_holder() -> N
     assert case.web.asked == []
 
 
-async def test_what_is_asked_elsewhere_is_asked_here_when_its_shard_comes_meanwhile() -> None:
+async def test_forwarded_request_is_made_here_if_the_shard_arrives() -> None:
     case = Case()
     case.is_there.clear()
     case.lease.renewed(200.0)
@@ -128,7 +128,7 @@ async def test_what_is_asked_elsewhere_is_asked_here_when_its_shard_comes_meanwh
     assert body(await asking) == b"here"
 
 
-async def test_a_domain_is_left_alone_as_long_as_after_a_request_of_the_last_holder() -> None:
+async def test_delay_counts_from_the_last_request_of_the_previous_holder() -> None:
     case = Case(pause=0.05)
     case.lease.granted([SHARD], since=99.99)
     case.lease.renewed(200.0)
@@ -141,7 +141,7 @@ async def test_a_domain_is_left_alone_as_long_as_after_a_request_of_the_last_hol
     assert body(await asking) == b"here"
 
 
-async def test_a_recalled_shard_is_idle_when_its_last_request_has_ended() -> None:
+async def test_recalled_shard_is_idle_after_its_last_request() -> None:
     case = Case()
     case.lease.granted([SHARD], since=0.0)
     case.lease.renewed(200.0)

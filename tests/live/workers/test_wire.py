@@ -97,7 +97,7 @@ def wire(*messages: WireMessage) -> bytes:
 
 
 @given(cuts=st.lists(st.integers(0, 250_000), max_size=12))
-def test_messages_come_whole_however_they_are_cut(cuts: list[int]) -> None:
+def test_messages_survive_any_fragmentation(cuts: list[int]) -> None:
     got: list[WireMessage] = []
     frames, data = FrameConnection(got.append), wire(*MESSAGES)
 
@@ -107,7 +107,7 @@ def test_messages_come_whole_however_they_are_cut(cuts: list[int]) -> None:
     assert got == MESSAGES
 
 
-def test_single_bytes_make_messages_too() -> None:
+def test_messages_survive_byte_by_byte_delivery() -> None:
     got: list[WireMessage] = []
     frames = FrameConnection(got.append)
 
@@ -126,7 +126,7 @@ def test_single_bytes_make_messages_too() -> None:
         b"GET / HTTP/1.1\r\n\r\n",
     ],
 )
-async def test_what_is_none_of_ours_ends_the_connection(data: bytes) -> None:
+async def test_invalid_frame_closes_the_connection(data: bytes) -> None:
     got: list[WireMessage] = []
     ended = asyncio.Event()
     ours, theirs = socket.socketpair()
@@ -143,7 +143,7 @@ async def test_what_is_none_of_ours_ends_the_connection(data: bytes) -> None:
     frames.send(Heartbeat())  # in vain, and without harm
 
 
-async def test_whoever_writes_more_than_is_read_is_told_to_wait() -> None:
+async def test_writer_waits_for_a_slow_reader() -> None:
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
     frames = await frames_over(ours, lambda message: None, lambda: None)

@@ -68,7 +68,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-async def test_direct_requests_are_answered_while_the_core_is_dead_and_a_new_one_takes_over(tmp_path: Path) -> None:
+async def test_direct_requests_work_without_core_until_a_new_one_takes_over(tmp_path: Path) -> None:
     loop = asyncio.get_running_loop()
     async with (
         serving({f"/{n}": (ok(), KEEP) for n in range(9)}) as server,
@@ -89,7 +89,7 @@ async def test_direct_requests_are_answered_while_the_core_is_dead_and_a_new_one
     assert took > 1.9  # the delay after the old worker's last request, and that after robots.txt
 
 
-async def test_a_fetcher_whose_whole_service_is_dead_answers_direct_requests_politely(tmp_path: Path) -> None:
+async def test_worker_without_service_answers_direct_requests_politely(tmp_path: Path) -> None:
     def answer(host: str, path: str) -> Said:
         return MISSING if path == "/robots.txt" else page("<title>It</title>")
 
@@ -120,7 +120,7 @@ async def test_a_fetcher_whose_whole_service_is_dead_answers_direct_requests_pol
     assert impolite(web.entries, 0.5) == []
 
 
-async def test_a_stopped_fetcher_of_a_dead_core_is_ended_before_a_new_core_begins(tmp_path: Path) -> None:
+async def test_new_core_ends_stopped_workers_of_a_dead_core(tmp_path: Path) -> None:
     async with serving({f"/{n}": (ok(), KEEP) for n in range(9)}) as server, core(server.port, tmp_path) as pids:
         os.kill(pids[0], signal.SIGSTOP)
 
@@ -131,7 +131,7 @@ async def test_a_stopped_fetcher_of_a_dead_core_is_ended_before_a_new_core_begin
     assert isinstance(answer.reply, Fetched)
 
 
-async def test_where_nobody_fetches_a_direct_request_is_told_so(tmp_path: Path) -> None:
+async def test_direct_request_without_workers_fails(tmp_path: Path) -> None:
     (tmp_path / "fetcher-1.sock").touch()
 
     reply = await fetch_directly(tmp_path, Request(url=canonical("http://a.example/")))

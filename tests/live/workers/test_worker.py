@@ -139,7 +139,7 @@ def ok(url: Url) -> Reply:
     return answer(url, 200, b"x")
 
 
-async def test_how_long_a_domain_is_to_be_left_alone_is_told_before_its_shard_is_given_back(
+async def test_hold_is_reported_before_the_shard_is_returned(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     web = Web(lambda url: answer(url, 429, b"", Retry_After="60"))
@@ -156,7 +156,7 @@ async def test_how_long_a_domain_is_to_be_left_alone_is_told_before_its_shard_is
     assert core.heard[core.at(HopDone)].hold > 50  # type: ignore[union-attr]
 
 
-async def test_a_rule_without_a_rate_leaves_a_configured_rate_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rule_without_rate_keeps_the_configured_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     web = Web(ok)
     hosts = 'fetch.hosts=["a.example delay=0.3s"]'
     async with core_of(web, monkeypatch, "fetch.delay=0", "fetch.min_crawl_delay=0s", hosts) as core:
@@ -168,7 +168,7 @@ async def test_a_rule_without_a_rate_leaves_a_configured_rate_as_it_is(monkeypat
     assert web.asked[1][1] - web.asked[0][1] > 0.29
 
 
-async def test_a_hop_of_another_fetchers_robots_file_does_not_wait_for_all_that_is_queued(
+async def test_forwarded_hop_overtakes_the_queue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     web = Web(ok)
@@ -187,7 +187,7 @@ async def test_a_hop_of_another_fetchers_robots_file_does_not_wait_for_all_that_
     assert web.texts().index("http://a.example/robots.txt") <= 2
 
 
-async def test_those_who_waited_for_a_lease_begin_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_requests_that_waited_for_a_lease_start_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     web = Web(ok)
     pause = 0.2
     async with core_of(web, monkeypatch, "fetch.delay=0", "fetch.min_crawl_delay=0s") as core:
@@ -204,7 +204,7 @@ async def test_those_who_waited_for_a_lease_begin_one_after_the_other(monkeypatc
     assert min(later - earlier for earlier, later in pairwise(times)) > pause - 0.02
 
 
-async def test_a_domain_that_is_blocked_is_not_asked_directly_either(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_direct_request_to_a_blocked_domain_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     web = Web(ok)
     async with core_of(web, monkeypatch, "fetch.delay=0") as core:
         core.say(SetRule(DomainRule(domain="a.example", blocked=True)))
@@ -224,7 +224,7 @@ async def test_a_domain_that_is_blocked_is_not_asked_directly_either(monkeypatch
     assert not web.asked
 
 
-async def test_a_robots_txt_leads_nobody_to_a_domain_that_is_blocked(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_robots_txt_redirect_to_a_blocked_domain_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     def reply(url: Url) -> Reply:
         if url.text == "http://a.example/robots.txt":
             return answer(url, 302, location="http://b.example/robots.txt")
@@ -242,7 +242,7 @@ async def test_a_robots_txt_leads_nobody_to_a_domain_that_is_blocked(monkeypatch
     assert not [text for text in web.texts() if "b.example" in text]
 
 
-async def test_waiting_for_a_lease_is_not_taken_for_a_servers_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_waiting_for_a_lease_does_not_count_towards_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     web = Web(ok)
     monkeypatch.setattr("scoter.fetch.stack.GRACE", timedelta(0))
     settings = ("fetch.delay=0", "http.time_limit=0.1s", "http.timeout=0.1s")
