@@ -1,4 +1,4 @@
-"""Fakes that the tests of the live pipeline share: time that passes by itself, a web that is told what to answer."""
+"""Fakes for tests of the live pipeline: simulated time and a scripted web."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class _Idle(selectors.SelectSelector):
-    """Lets no time pass: when nothing is ready, the loop's clock goes on to the next timer."""
+    """Never waits: when nothing is ready, it sets the loop's clock to the next timer."""
 
     loop: VirtualLoop
 
@@ -61,7 +61,7 @@ class _Idle(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose hours take no time, and which tells when nothing can ever happen any more."""
+    """An event loop with simulated time, which raises if nothing can ever happen again."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -128,7 +128,7 @@ def refresh(to: str, seconds: int = 0) -> Script:
 
 
 def lasting(seconds: float, script: Script) -> Script:
-    """Return a script whose server says that it took so long."""
+    """Return a script whose server took the given time."""
 
     def answer(url: Url) -> Reply:
         reply = script(url)
@@ -147,7 +147,7 @@ def gone(reason: Reason) -> Script:
 
 
 class ScriptedWeb:
-    """Answers by URL; what it does not know is not found. ``takes`` are the seconds that an answer takes."""
+    """Replies by URL, 404 for others. ``takes`` is the seconds that a reply takes."""
 
     def __init__(self, answers: Mapping[str, Script] | None = None, *, takes: float = 0.0) -> None:
         self.answers: dict[str, Script] = dict(answers or {})
@@ -186,7 +186,7 @@ class ScriptedWeb:
 
 
 class KeptContent:
-    """A content store that remembers what it was given."""
+    """A content store that records its calls."""
 
     def __init__(self) -> None:
         self.kept: list[tuple[str, str, list[str]]] = []
@@ -202,7 +202,7 @@ class KeptContent:
 
 
 class SlowOutcomes:
-    """A outcomes that takes its time."""
+    """A slow recorder of outcomes."""
 
     def __init__(self, outcomes: OutcomeRecorder) -> None:
         self._outcomes = outcomes
@@ -230,7 +230,7 @@ def reading_of(config: Config) -> ResponseParser:
 
 
 class Bench:
-    """A pipeline over stores in memory and a scripted web, with what a test asks of it."""
+    """A pipeline over in-memory stores and a scripted web, with helpers for tests."""
 
     def __init__(self, web: ScriptedWeb, *, stores: MemoryStores | None = None, **live: Any) -> None:
         self.config = configuration(**live)
@@ -268,19 +268,19 @@ class Bench:
         return Scheduler(reader, self.stores.journal, run, **options)
 
     async def accept(self, *urls: str, **fields: Any) -> str:
-        """Put URLs into the journal as one message; return its id."""
+        """Accept URLs as one message; return its id."""
         self._messages += 1
         message = Message(**{"id": f"m{self._messages}", "received": clock(), **fields})
         await self.stores.journal.accept([(message, [canonical(url).text for url in urls])])
         return message.id
 
     async def open(self, *urls: str, **fields: Any) -> list[JournalEntry]:
-        """Put URLs into the journal and take them out for working on."""
+        """Accept URLs and open their entries."""
         await self.accept(*urls, **fields)
         return list(await self.stores.journal.open(READER, len(urls), timedelta(seconds=30)))
 
     async def submit(self, url: str, **fields: Any) -> Context:
-        """Bring a URL through the pipeline."""
+        """Run a URL through the pipeline."""
         (entry,) = await self.open(url, **fields)
         return await self.work(entry)
 
@@ -301,7 +301,7 @@ class Bench:
 
 
 def until_idle(bench: Bench, *schedulers: Scheduler, seconds: float = 600.0) -> Coroutine[Any, Any, None]:
-    """Run schedulers until everything that was accepted is recorded, or so many seconds have gone by."""
+    """Run schedulers until everything accepted is recorded, or the time is over."""
 
     async def run() -> None:
         runs = [asyncio.create_task(scheduler.run()) for scheduler in schedulers]

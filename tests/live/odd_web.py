@@ -1,4 +1,4 @@
-"""A small web in a thread, for services that run in processes: any answer for any host, and a note of every request."""
+"""A small web server in a thread: any response for any host, and a log of requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from scoter.simweb import LoggedRequest
 
 
 class Said(Struct, frozen=True):
-    """An answer, given after so many seconds."""
+    """A response, sent after ``after`` seconds."""
 
     body: bytes = b"hello"
     status: int = 200
@@ -29,7 +29,7 @@ Answering: TypeAlias = Callable[[str, str], Said]
 
 
 def page(head: str, after: float = 0.0) -> Said:
-    """Return an HTML page with something in its head."""
+    """Return an HTML page with the given head."""
     body = f"<!doctype html><html><head>{head}</head><body>A page.</body></html>".encode()
     return Said(body, headers=(("Content-Type", "text/html; charset=utf-8"),), after=after)
 
@@ -39,20 +39,20 @@ def moved(to: str, status: int = 302, after: float = 0.0) -> Said:
 
 
 class OddWeb:
-    """What was asked, in its order; a request that is not answered yet has no end."""
+    """The requests in order; an unanswered one has no end."""
 
     def __init__(self, port: int) -> None:
         self.port = port
         self.entries: list[LoggedRequest] = []
 
     def asked(self, *hosts: str) -> list[tuple[str, str]]:
-        """Return host and path of each request, of some hosts or of all."""
+        """Return host and path of each request, for some hosts or all."""
         return [(entry.host, entry.path) for entry in self.entries if not hosts or entry.host in hosts]
 
 
 @contextmanager
 def odd_web(answer: Answering) -> Iterator[OddWeb]:
-    """Serve what ``answer`` says for a host and a path."""
+    """Serve the response that ``answer`` returns for a host and a path."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

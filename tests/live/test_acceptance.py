@@ -18,7 +18,7 @@ from scoter.live.records import Message, Priority
 
 
 class Journal:
-    """The journal in memory, as slow as a disk, counting its writes."""
+    """The in-memory journal with slow, counted writes."""
 
     def __init__(self, stores: MemoryStores) -> None:
         self._journal = stores.journal
@@ -47,7 +47,7 @@ class Journal:
 
 
 class Door:
-    """An acceptance over stores in memory."""
+    """An acceptance over in-memory stores."""
 
     def __init__(self, **live: Any) -> None:
         self.stores = MemoryStores()
@@ -191,7 +191,7 @@ async def test_full_domain_is_refused_and_others_are_not() -> None:
     [(None, 3, 15.0), (10.0, 3, 30.0), (10.0, 9, 50.0), (0.0, 3, 5.0), (86_400.0, 3, 3600.0)],
 )
 async def test_retry_after_of_a_full_domain_depends_on_its_delay(delay: float | None, more: int, later: float) -> None:
-    """Of five that wait so many must be gone; where more come than there is ever room for, all of them."""
+    """Five wait; enough of them must end, or all of them if the message exceeds the limit."""
     door = Door(backlog_per_domain=5)
     if delay is not None:
         await door.stores.rules.put(DomainRule(domain="a.example", delay=delay))

@@ -1,4 +1,4 @@
-"""Whatever the web and the order of events are: everything accepted is recorded once, and nothing is fetched twice."""
+"""On random webs with random timing, everything accepted is recorded once, and nothing is fetched twice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MANY = 20  # redirects: more than there are URLs, so that no chain is too long
 
 
 class World(Struct, frozen=True):
-    """A web, and who asks for what when."""
+    """A web, and the messages with their times."""
 
     web: dict[str, Script]
     messages: Sequence[tuple[float, Sequence[str], bool]]
@@ -73,7 +73,7 @@ def bench_of(world: World) -> Bench:
 
 
 async def send(bench: Bench, world: World) -> list[tuple[str, str]]:
-    """Accept the messages, each at its moment; return what was accepted."""
+    """Accept the messages, each at its time; return what was accepted."""
     accepted = []
     for moment, urls, force in sorted(world.messages, key=lambda message: message[0]):
         await asyncio.sleep(max(0.0, moment - asyncio.get_running_loop().time()))

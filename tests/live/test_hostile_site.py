@@ -1,4 +1,4 @@
-"""A whole service and sites that mean no good: what their pages, images and redirects can do, and what they cannot."""
+"""A whole service against hostile sites: pages, images and redirects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DELAY = 0.2
 
 
 def png(width: int, height: int) -> Said:
-    """Return the head of a picture, which says how large it would be."""
+    """Return the header of an image with the given size."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -92,7 +92,7 @@ def live(web: OddWeb, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
 
 
 def submitted(live: Service, *urls: str) -> list[dict[str, Any]]:
-    """Submit URLs and return what came of each."""
+    """Submit URLs and return the outcome of each."""
     assert live.submit(*urls).status == 202
     return [live.record(url) for url in urls]
 

@@ -1,4 +1,4 @@
-"""What the scheduler takes up, how much at a time, and in which order."""
+"""What the scheduler starts, how much at a time, and in which order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fails around the scheduler, and that it goes on."""
+"""The scheduler survives failures around it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sites(count: int) -> list[str]:
 
 
 class Faulty:
-    """A journal of which some calls fail, as on a full disk."""
+    """A journal whose calls can fail, as on a full disk."""
 
     def __init__(self, journal: MemoryJournal) -> None:
         self._journal = journal

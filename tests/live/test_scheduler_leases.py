@@ -1,4 +1,4 @@
-"""Entries on loan: kept for as long as they are under way, given back, lost to others, and never recorded twice."""
+"""Leases of entries: renewed while under way, returned, lost to others, and never recorded twice."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def test_lease_is_renewed_during_a_long_fetch() -> None:
 
 
 async def begun_and_lent_to_another(takes: float) -> tuple[Bench, Scheduler, asyncio.Task[None]]:
-    """Return a scheduler that has begun a fetch a second ago, whose entry another reader has now."""
+    """Return a scheduler that started a fetch a second ago, whose entry another reader holds now."""
     bench = Bench(ScriptedWeb({A: page()}, takes=takes))
     await bench.accept(A)
     scheduler = bench.scheduler()
@@ -101,7 +101,7 @@ async def test_held_entry_that_was_lost_can_be_leased_again() -> None:
 
 
 class Written:
-    """A journal whose changes are carried out in their order and told a moment later, as by a thread that writes."""
+    """A journal that returns the results of changes a moment later, like a writer thread."""
 
     def __init__(self, journal: MemoryJournal) -> None:
         self._journal = journal

@@ -1,4 +1,4 @@
-"""A small disk; and an import before any test: the reader silences what fastwarc says when it is first imported."""
+"""A small disk. The WARC reader is imported first, because it silences warnings of fastwarc's first import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Announcements for the log to be tried on."""
+"""Events for tests of the log."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOON = datetime(2026, 11, 5, 12, 0, tzinfo=UTC)
 
 
 class Clock:
-    """A clock that is set by hand."""
+    """A manual clock."""
 
     def __init__(self, now: datetime = NOON) -> None:
         self.now = now
@@ -29,7 +29,7 @@ class Clock:
 
 
 class FakeEvents:
-    """Announcements in a list; as the service's, they go from the oldest on."""
+    """Events in a list, pruned from the oldest on."""
 
     def __init__(self, events: Sequence[Event] = ()) -> None:
         self.events = list(events)
@@ -67,7 +67,7 @@ def event(
     related: Related | None = None,
     archived: Archived | None = None,
 ) -> Event:
-    """Return an announcement; without a time one second after the one before."""
+    """Return an event; by default one second after the one before."""
     url = url or f"http://example.org/{number}"
     at = at or NOON + timedelta(seconds=number)
     about = PageMetadata(title=title, image=Image(url=image) if image else None) if title or image else None
@@ -91,12 +91,12 @@ def event(
 
 
 def logged(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows of a log, from the files that count, in the order of their numbers."""
+    """Return the rows of a log, ordered by number."""
     tables = [pq.ParquetFile(piece.path(folder)).read() for piece in pieces(folder)]
     rows: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist(maps_as_pydicts="lossy") if tables else []
     return sorted(rows, key=lambda row: (row["time"], row["number"]))
 
 
 def files(folder: Path) -> list[str]:
-    """Return the names of a log's files with their days."""
+    """Return the names of the log files with their days."""
     return sorted(str(path.relative_to(folder)) for path in folder.glob("*/*"))

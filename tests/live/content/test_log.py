@@ -1,4 +1,4 @@
-"""The log holds every announcement once, hour by hour, whatever happens on the way."""
+"""The log contains every event once, hour by hour, despite kills and full disks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is past its time goes, and nothing else."""
+"""Retention removes what is past its limit, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The content store: what is kept can be read back, by us and by others, through kills and full disks."""
+"""The archive: archived responses can be read back, despite kills and full disks."""
 
 from __future__ import annotations
 

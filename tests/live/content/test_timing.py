@@ -1,4 +1,4 @@
-"""How long an outcome took, as the pipeline knows it, in milliseconds."""
+"""Timings of outcomes, in milliseconds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wall's clock is set, forward and back: nothing is lost, nothing stays for ever, nobody is asked too often."""
+"""Setting the wall clock forward or back loses nothing, keeps nothing for ever, and repeats no requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ A = "http://a.example/"
 class TestWindows:
     @staticmethod
     async def known_after(jump: timedelta) -> bool:
-        """Tell whether what was fetched at noon is known when the clock has been set by so much."""
+        """Return whether a page fetched at noon is known after the clock was set."""
         clock = Clock()
         store = MemoryMetadata(clock)
         record = UrlRecord(url=A, resolved=A, state=State.OK, fetch="f", fetched_at=NOON, expires_at=NOON + 14 * DAY)

@@ -1,4 +1,4 @@
-"""What happens to URLs while the archive or the database cannot be written: they wait."""
+"""URLs wait while the archive or the database cannot be written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FULL = StoreUnavailable("database or disk is full")
 
 
 class Locked:
-    """A journal and a outcomes in one database, which somebody else has locked for a while."""
+    """A journal and a recorder in one database, which another process can lock."""
 
     def __init__(self, journal: MemoryJournal, outcomes: OutcomeRecorder) -> None:
         self._journal = journal

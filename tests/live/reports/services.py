@@ -1,4 +1,4 @@
-"""A service's directory with a log whose answers are known."""
+"""A service's directory with a log whose reports are known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DAY = timedelta(days=1)
 
 
 def outcomes(now: datetime = NOON) -> list[Event]:
-    """Return what happened yesterday and today, by the truth that the tests hold against it."""
+    """Return the events of yesterday and today that the tests expect."""
     yesterday, today = now - DAY, now
     ok = State.OK
     return [
@@ -45,7 +45,7 @@ TIMINGS = {
 
 
 async def service(folder: Path, now: datetime = NOON) -> Path:
-    """Make a service's directory; the first hour of its log is merged, the last is not."""
+    """Create a service's directory; the first hour of its log is merged, the last is not."""
     events, timings = outcomes(now), OutcomeTimings()
     for each in events:
         if each.number in TIMINGS:

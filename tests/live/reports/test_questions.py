@@ -1,4 +1,4 @@
-"""The questions that have a name, on a log of which the truth is known."""
+"""The named reports on a log with known content."""
 
 from __future__ import annotations
 

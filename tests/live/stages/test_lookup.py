@@ -23,7 +23,7 @@ def working(bench: Bench, entries: Sequence[JournalEntry]) -> list[asyncio.Task[
 
 
 async def lend_to_another(bench: Bench, entry: JournalEntry) -> None:
-    """Let an entry's lease run out, and have somebody else open it."""
+    """Let an entry's lease expire, and open it for another reader."""
     await bench.stores.journal.abort(READER, [entry.id])
     assert entry.id in {other.id for other in await bench.stores.journal.open("another", 1, timedelta(seconds=30))}
 

@@ -1,4 +1,4 @@
-"""A record has a size, whatever a page says about itself."""
+"""Records are bounded in size, whatever a page contains."""
 
 from __future__ import annotations
 

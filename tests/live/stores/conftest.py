@@ -22,7 +22,7 @@ def time() -> Time:
 
 @pytest.fixture(params=["memory", "sqlite"])
 def make(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterator[Make]:
-    """Makes the stores of one service, with settings of their own where a test needs them."""
+    """Create the stores of one service, with settings."""
     with ExitStack() as opened:
 
         def make_memory(**settings: Any) -> Stores:

@@ -1,4 +1,4 @@
-"""What every store of domain rules and API keys promises. A twin's tests inherit this and give a fixture ``make``."""
+"""The contract of stores of domain rules and API keys. Subclasses provide a fixture ``make``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every store of events and deliveries promises. A twin's tests inherit this and give a fixture ``make``."""
+"""The contract of stores of events and deliveries. Subclasses provide a fixture ``make``."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class EventsContract:
 
 
 async def sweep(stores: Stores) -> int:
-    """Forget all that is past its time; return how much."""
+    """Prune everything; return how much was removed."""
     gone = await stores.metadata.expire(10) + await stores.journal.prune(10)
     gone += await stores.events.prune(10) + await stores.deliveries.prune(10)
     await stores.keys.note_uses()

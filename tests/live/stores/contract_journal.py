@@ -1,4 +1,4 @@
-"""What every journal and its ledger promise. A twin's tests inherit this and give a fixture ``make``."""
+"""The contract of journals and recorders of outcomes. Subclasses provide a fixture ``make``."""
 
 from __future__ import annotations
 

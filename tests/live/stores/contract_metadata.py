@@ -1,4 +1,4 @@
-"""What every metadata store promises. A twin's tests inherit this and give a fixture ``metadata``, by ``time``."""
+"""The contract of metadata stores. Subclasses provide a fixture ``metadata``, which uses ``time``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service's writing under load, killed at seeded random moments; then what is left is held against what it said.
+"""Kills a service that writes under load at seeded random times, and compares its files with what it acknowledged.
 
     python -m tests.live.stores.crashes FOLDER ROUNDS SEED
 
@@ -32,7 +32,7 @@ _SENDERS, _WORKERS = 8, 8
 
 
 async def work(path: Path, told: int, seed: int) -> None:
-    """Accept and record, until killed."""
+    """Accept messages and record outcomes until killed."""
     stores = SqliteStores(ServiceDb(path))
     rng = random.Random(seed)
     queue: asyncio.Queue[JournalEntry] = asyncio.Queue(64)
@@ -73,7 +73,7 @@ async def work(path: Path, told: int, seed: int) -> None:
 
 
 def killed(path: Path, seed: int) -> list[list[str]]:
-    """Let a child work and kill it; return what it was told."""
+    """Run a child and kill it; return what was acknowledged to it."""
     rng = random.Random(seed)
     reading, writing = os.pipe()
     child = os.fork()
@@ -98,7 +98,7 @@ def killed(path: Path, seed: int) -> list[list[str]]:
 
 
 def verify(path: Path, told: list[list[str]]) -> None:
-    """Hold the tables against each other, and against what was acknowledged."""
+    """Check the tables against each other and against what was acknowledged."""
     db = sqlite3.connect(path)
     assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     messages = db.execute("SELECT id, urls, first, open, callback FROM messages").fetchall()
@@ -139,7 +139,7 @@ def verify(path: Path, told: list[list[str]]) -> None:
 
 
 async def finish_all(path: Path) -> None:
-    """Bring what is left to its end."""
+    """Finish the remaining entries."""
     async with ServiceDb(path) as db:
         stores = SqliteStores(db)
         while entries := await stores.journal.open("last", 500, LEASE):

@@ -1,4 +1,4 @@
-"""Time that stands still, and small records, for tests of the live service's stores."""
+"""A manual clock and small records, for tests of the stores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEASE = timedelta(seconds=30)
 
 
 class Time:
-    """The wall's clock and the machine's own."""
+    """A manual wall clock and lease clock."""
 
     def __init__(self) -> None:
         self.now = START
@@ -44,7 +44,7 @@ class Time:
 
 
 class Journal(Intake, Protocol):
-    """A journal that can be asked how full it is, and forgets."""
+    """The whole interface of a journal."""
 
     def waiting(self) -> int: ...
 
@@ -70,7 +70,7 @@ class KeptDeliveries(Deliveries, Protocol):
 
 
 class Stores(Protocol):
-    """All stores of a service, whatever they are made of."""
+    """All stores of a service."""
 
     @property
     def journal(self) -> Journal: ...

@@ -1,4 +1,4 @@
-"""A process whose files may not grow for a while: what it was told must be true before, during and after."""
+"""A process whose files temporarily cannot grow: acknowledged writes must survive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two schedulers, each a process, on one journal: who had which entry when.
+"""Two scheduler processes on one journal: which held which entry, and when.
 
 python -m tests.live.stores.shared_journal FOLDER ENTRIES SEED
 """
@@ -24,7 +24,7 @@ LEASE = timedelta(seconds=0.2)
 
 
 async def schedule(path: Path, reader: str, seed: int, told: int) -> None:
-    """Work until nothing is left; tell of every entry from when to when it was surely had, and how that ended."""
+    """Work until nothing is left; report for every entry when it was certainly held, and how that ended."""
     rng = random.Random(seed)
     async with ServiceDb(path, shared=True) as db:
         stores = SqliteStores(db, most_tries=1_000)

@@ -1,4 +1,4 @@
-"""Every port's contract, on every twin that there is."""
+"""Runs the contract of every store against the in-memory and the SQLite implementation."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Connection = sqlite3.Connection
 
 
 def fact(name: str) -> Callable[[Connection], int]:
-    """Return a change that is easy to find again."""
+    """Return a change that inserts a fact."""
     return lambda connection: connection.execute("INSERT INTO facts VALUES (?, 'x')", (name,)).rowcount
 
 
@@ -34,7 +34,7 @@ def facts(db: ServiceDb) -> set[str]:
 
 
 async def together(db: ServiceDb, *changes: Callable[[Connection], object]) -> list[object]:
-    """Carry out changes in one transaction: they gather while the writer is held up by another one."""
+    """Apply changes in one transaction: they queue up while another change blocks the writer."""
     begun, go_on = threading.Event(), threading.Event()
 
     def hold(connection: Connection) -> None:

@@ -1,4 +1,4 @@
-"""However much goes through it, the file has an end."""
+"""The size of the database stays bounded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOUR = timedelta(hours=1)
 
 
 async def go_through(stores: SqliteStores, time: Time, number: int) -> None:
-    """Have a batch of messages accepted, done, announced, and refused by their callbacks."""
+    """Accept, finish and announce a batch of messages whose callbacks fail."""
     named = [f"m{number}-{each}" for each in range(AT_ONCE)]
     urls = {name: f"http://{name}.example/" for name in named}
     await stores.journal.accept(
@@ -47,7 +47,7 @@ async def go_through(stores: SqliteStores, time: Time, number: int) -> None:
 
 
 async def test_database_size_stays_bounded_under_constant_load(tmp_path: Path, time: Time) -> None:
-    """A service in small: two hours of records, as many messages, announcements and deliveries as are kept."""
+    """A small service: two hours of records, and as many messages, events and deliveries as are kept."""
     sizes = []
     async with ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, apart=0.0) as db:
         stores = SqliteStores(db, most_messages=600, most_events=600, most_given_up=600)

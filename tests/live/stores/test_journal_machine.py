@@ -1,4 +1,4 @@
-"""The journal against a model that is too plain to be wrong, whatever happens in whatever order, crashes too."""
+"""Compares the journal with a simple model under random operations and crashes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ READERS = st.sampled_from(["anna", "bert"])
 
 
 class Line:
-    """An open entry, as the model has it."""
+    """An open entry of the model."""
 
     def __init__(self, number: int, name: str, url: str, priority: Priority) -> None:
         self.id = number
@@ -44,7 +44,7 @@ class Line:
 
 
 class JournalMachine(RuleBasedStateMachine):
-    """In memory; a crash is beyond it."""
+    """The in-memory journal, which cannot crash."""
 
     crashes = False
 
@@ -187,7 +187,7 @@ class JournalMachine(RuleBasedStateMachine):
         return [number for number in asked if number in self.lines and self.lines[number].reader == reader]
 
     def alike(self, line: Line) -> list[Line]:
-        """Return all of a line's domain and priority: of these at most a window is lent."""
+        """Return all entries with the domain and priority of one; at most a window of them is leased."""
         return [other for other in self.lines.values() if (other.url, other.priority) == (line.url, line.priority)]
 
     def close(self, line: Line, state: State) -> None:
@@ -199,7 +199,7 @@ class JournalMachine(RuleBasedStateMachine):
 
 
 class SqliteJournalMachine(JournalMachine):
-    """In SQLite. A crash leaves the files as they lie; what is made of them is what a new service would find."""
+    """The SQLite journal. A crash copies the files as they are; a new service opens the copy."""
 
     crashes = True
 

@@ -1,4 +1,4 @@
-"""What only several processes can show: kills at any moment, and two schedulers on one journal."""
+"""Tests that need several processes: kills at random times, and two schedulers on one journal."""
 
 from __future__ import annotations
 

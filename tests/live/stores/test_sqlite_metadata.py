@@ -13,7 +13,7 @@ from scoter.live.sqlite.metadata import SqliteMetadata, SqliteMetadataReader, ke
 
 
 class TestMetadataWhereAllKeysAreTheSame(MetadataContract):
-    """All but one record lie in the overflow table, and nobody notices."""
+    """With a constant key all but one record go to the overflow table."""
 
     @pytest.fixture
     def metadata(self, db: ServiceDb) -> MetadataStore:

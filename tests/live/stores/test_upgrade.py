@@ -1,4 +1,4 @@
-"""Files of other versions, and copies."""
+"""Upgrades of older databases, and backups."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scoter.live.sqlite.stores import SqliteStores
 
 @pytest.fixture
 async def old(tmp_path: Path) -> Path:
-    """A file of today, which is old to the program of tomorrow."""
+    """A file in the current format, which a future version upgrades."""
     path = tmp_path / "service.sqlite"
     async with ServiceDb(path) as db:
         await accept(SqliteJournal(db), "a")

@@ -1,4 +1,4 @@
-"""Fetching by processes: every request answered, every domain asked in its turn, whoever is killed or stopped."""
+"""Worker processes answer every request and keep every delay, even if they are killed or stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The core's side of fetching, with fetchers that are not there: who is sent what, and what is left behind."""
+"""The dispatcher with fake workers: what it sends to whom, and what it forgets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from scoter.live.workers.wire import HopDone, HopRefused, MakeHop, RefusalReason
 
 
 class Fake(WorkerHandle):
-    """A fetcher that only listens."""
+    """A worker that only records messages."""
 
     def __init__(self) -> None:  # without a process
         self.number = 1
@@ -71,7 +71,7 @@ def ask(fetchers: WorkerDispatcher, url: str, priority: Priority = Priority.NORM
 
 
 def answered(fetchers: WorkerDispatcher, fake: Fake, *, hold: float = 0.0, pause: float = 0.0) -> None:
-    """Let a fetcher answer the first of those that are under way."""
+    """Let a worker answer its first request."""
     pending = next(iter(fake.under_way.values()))
     fetchers.receive(fake, HopDone(pending.id, answer(pending.request.url), 0.0, hold, pause))
 

@@ -1,4 +1,4 @@
-"""Who waits for a domain, and in which order; what is idle is forgotten."""
+"""The order of a domain's queue; idle domains are forgotten."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages are read where they are fetched, and nobody's domain waits for that."""
+"""Workers parse pages without delaying other requests."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_worker_parses_small_pages_on_request(tmp_path: Path) -> None:
 
 
 class ReadingWeb(ScriptedWeb):
-    """A web whose pages come read, as something that they are not."""
+    """A web whose pages come parsed, with a wrong title."""
 
     async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> HopReply:
         answer = await super().fetch(request, priority)
@@ -101,7 +101,7 @@ async def test_page_parsed_by_a_worker_is_not_parsed_again() -> None:
 
 @pytest.fixture
 def deadly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Install a parser of which its process dies, and which does not know it."""
+    """Install a parser that kills its process."""
     (tmp_path / "deadly.py").write_text(textwrap.dedent(DEADLY))
     info = tmp_path / "deadly-1.0.dist-info"
     info.mkdir()

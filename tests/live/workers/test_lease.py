@@ -1,4 +1,4 @@
-"""What a new core learns of those before it."""
+"""What a new core learns from the lock files of earlier workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the live service asks of the workbench beyond a crawl: ranks, a bound for each queue, policies that change."""
+"""What only the live service needs of the workbench: priorities, bounded queues, changing policies."""
 
 from __future__ import annotations
 

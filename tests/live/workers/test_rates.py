@@ -1,4 +1,4 @@
-"""What a domain may be asked, and how much of it may wait, in a whole service: set, changed, outlived, refused."""
+"""Rates and backlogs of domains in a whole service."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def answer(host: str, path: str) -> Said:
 
 
 def gaps(web: OddWeb, since: float, host: str = NAME) -> list[float]:
-    """Return how long a host was left alone before each request that came after a moment."""
+    """Return the gaps before the requests to a host after a time."""
     entries = [entry for entry in web.entries if entry.host == host]
     return [later.start - (earlier.end or earlier.start) for earlier, later in pairwise(entries) if later.start > since]
 
 
 def set_delay(live: Service, delay: float) -> float:
-    """Change a domain's rate; return when it was answered."""
+    """Change the rate of a domain; return when the change was acknowledged."""
     assert live.ask("PUT", f"/v1/domains/{NAME}", {"delay": delay}).status == 200
     return time.monotonic()
 
 
 def post(live: Service, *urls: str) -> tuple[int, str | None, Any]:
-    """Submit URLs; return status, Retry-After and answer."""
+    """Submit URLs; return status, Retry-After and body."""
     connection = HTTPConnection("127.0.0.1", live.port, timeout=20)
     try:
         connection.request("POST", "/v1/messages", json.dumps({"urls": urls}), {"Content-Type": "application/json"})

@@ -1,4 +1,4 @@
-"""Direct requests: at a fetcher's own socket, and by those who do not know which fetcher to ask."""
+"""Direct requests to the sockets of workers."""
 
 from __future__ import annotations
 

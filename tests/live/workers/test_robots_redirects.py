@@ -1,4 +1,4 @@
-"""A robots.txt that redirects to other domains: each hop in the turn of its own, whoever is killed meanwhile."""
+"""A robots.txt that redirects to other domains: each hop uses a slot of its domain, even if workers are killed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COUNT = 10
 
 
 def answer(host: str, path: str) -> Said:
-    """Send whoever asks for robots.txt of from7 to by7 and on to to7, which forbids /private."""
+    """Redirect robots.txt of from7 to by7 and then to to7, which forbids /private."""
     name, number = host.partition(".")[0].rstrip("0123456789"), "".join(filter(str.isdigit, host))
     if path != "/robots.txt":
         return page("<title>It</title>", after=0.04)
@@ -36,7 +36,7 @@ def answer(host: str, path: str) -> Said:
 
 
 def when_asked(web: OddWeb, host: str, path: str) -> None:
-    """Wait until something was asked for."""
+    """Wait until there was a request."""
     until = time.monotonic() + 20
     while (host, path) not in web.asked(host):
         assert time.monotonic() < until, f"{host}{path} was never asked for"

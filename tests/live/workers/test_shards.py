@@ -1,4 +1,4 @@
-"""Who holds a shard: never two who could ask one domain within its delay, whatever dies, pauses or is late."""
+"""Shard assignment: two workers never request a domain within its delay, whatever dies, pauses or is late."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEASE, SILENCE = 2.0, 3.0
 
 
 def settled(assignment: ShardAssignment, now: float) -> list[Order]:
-    """Return what is ordered until nothing more is, with every recall answered at once."""
+    """Return all orders until there are no more, answering every recall at once."""
     orders: list[Order] = []
     while True:
         new = [order for order in assignment.tick(now) if not isinstance(order, Renew)]
@@ -124,7 +124,7 @@ WHO = st.integers(0, 5)
 
 
 class Simulated(Struct):
-    """A fetcher: what it knows, what it has not read yet, and what the core has not heard yet."""
+    """A worker: its state, its unread messages, and those that the core has not read."""
 
     lease: ShardLease
     inbox: deque[Order]
@@ -165,7 +165,7 @@ class Ownership(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([0.25, 0.5, 0.5, 0.75]), rounds=st.integers(1, 8))
     def go_on(self, seconds: float, rounds: int) -> None:
-        """Let the core and those fetchers that can work as they should."""
+        """Let the core and the working workers run normally."""
         for _ in range(rounds):
             self.now += seconds
             for number, fetcher in self.fetchers.items():

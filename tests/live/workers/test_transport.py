@@ -15,7 +15,7 @@ SHARD = 0  # of one
 
 
 class Web:
-    """A protocol that notes what is asked, and answers when it is told to."""
+    """A protocol that logs requests and replies on command."""
 
     schemes: tuple[str, ...] = ("http",)
 
@@ -31,7 +31,7 @@ class Web:
 
 
 class Case:
-    """A gate with its surroundings."""
+    """A transport with its collaborators."""
 
     def __init__(self, pause: float = 0.0) -> None:
         self.web, self.lease, self.now = Web(), ShardLease(), 100.0

@@ -1,4 +1,4 @@
-"""Messages over a socket: whole whatever the pieces, and an end to what is none of ours."""
+"""Messages over a socket survive fragmentation; invalid frames close the connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetchers without their core: they go on for those who ask directly, and a new core takes over politely."""
+"""Workers without a core answer direct requests, and a new core takes over politely."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ asyncio.run(main())
 
 @asynccontextmanager
 async def core(port: int, folder: Path, *settings: str) -> AsyncIterator[list[int]]:
-    """Run a core in a process of its own, kill it, and give the pids of its fetchers."""
+    """Run a core in a separate process, kill it, and yield the pids of its workers."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", _CORE, str(port), str(folder), *settings, stdout=asyncio.subprocess.PIPE
     )
@@ -56,7 +56,7 @@ async def core(port: int, folder: Path, *settings: str) -> AsyncIterator[list[in
 
 
 def shards(live: Service) -> list[float]:
-    """Return how many shards each fetcher says it holds."""
+    """Return how many shards each worker reports."""
     gauges: dict[str, float] = live.get("/v1/stats").json["gauges"]
     return [count for name, count in gauges.items() if name.startswith("fetchers") and "shards" in name]
 

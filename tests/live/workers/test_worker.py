@@ -1,4 +1,4 @@
-"""A fetching process seen from its core: what it says, in which order, and what it asks of whom."""
+"""A worker as its core sees it: its messages, their order, and its requests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SHARDS = (0,)  # of one
 
 
 class Web:
-    """A protocol that answers as it is told, when it is told to, and notes what was asked, and when."""
+    """A protocol with scripted replies that logs requests and their times."""
 
     schemes: tuple[str, ...] = ("http",)
 
@@ -61,7 +61,7 @@ class Web:
 
 
 class Core:
-    """The other end: says what it is told to, and keeps what it hears."""
+    """The core's end of the connection: sends messages, and records those it receives."""
 
     def __init__(self) -> None:
         self.heard: list[WireMessage] = []
@@ -87,7 +87,7 @@ class Core:
         return [message.id for message in self.heard if isinstance(message, HopDone)]
 
     def at(self, kind: type[WireMessage]) -> int:
-        """Return as the how many-th a message of a kind was heard."""
+        """Return the index of the first message of a kind."""
         return next(at for at, message in enumerate(self.heard) if isinstance(message, kind))
 
     def has(self, kind: type[WireMessage]) -> bool:
@@ -100,7 +100,7 @@ async def _unread(exchange: Exchange) -> ContentSummary | None:
 
 @asynccontextmanager
 async def core_of(web: Web, monkeypatch: pytest.MonkeyPatch, *settings: str) -> AsyncIterator[Core]:
-    """Run a worker of the only shard that there is."""
+    """Run a worker that holds the only shard."""
     monkeypatch.setattr(worker, "chain", lambda point, config: [("web", web)])
     ours, theirs = socket.socketpair()
     ours.setblocking(False)

@@ -1,4 +1,4 @@
-"""A synthetic web to fetch from, fetchers for it, and a judge of how politely it was asked."""
+"""A synthetic web, workers for it, and a check of politeness."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOLERANCE = 0.05
 
 
 def config_for(port: int, *settings: str) -> Config:
-    """Return settings under which every name is found at a port of loopback."""
+    """Return settings that connect every host to a local port."""
     return load(
         overrides=[
             "agent.name=live-test",
@@ -39,7 +39,7 @@ def config_for(port: int, *settings: str) -> Config:
 
 
 def urls_of(spec: WebSpec, per_domain: int) -> list[str]:
-    """Return some URLs of each domain whose robots.txt asks for no delay of its own, mixed."""
+    """Return some URLs of each domain without a crawl delay, interleaved."""
     web = SimWeb(spec)
     odd = {registered_domain(site.name) for site in web.sites.all() if site.profile.robots is RobotsKind.DELAY}
     found: defaultdict[str, list[str]] = defaultdict(list)
@@ -60,7 +60,7 @@ async def fetch_all(fetchers: WorkerDispatcher, urls: Iterable[str]) -> list[Hop
 
 
 def impolite(entries: Iterable[LoggedRequest], delay: float, threads: int = 1) -> list[str]:
-    """Return what was wrong with how a web was asked, domain by domain."""
+    """Return the violations of politeness, domain by domain."""
     domains: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
     for entry in entries:
         domains[registered_domain(entry.host)].append(entry)
@@ -82,7 +82,7 @@ def fetchers_for(port: int, folder: Path, processes: int, *settings: str, **opti
 
 
 async def all_joined(fetchers: WorkerDispatcher, count: int, apart_from: Sequence[int] = ()) -> None:
-    """Wait until so many processes fetch, none of which is one of those given."""
+    """Wait until ``count`` workers are ready, not counting those in ``apart_from``."""
     async with asyncio.timeout(20):
         while len(set(fetchers.pids()) - set(apart_from)) < count:
             await asyncio.sleep(0.02)
