@@ -28,9 +28,9 @@ class Context(Struct, frozen=True, kw_only=True):
     """The state of one URL between stages.
 
     - ``fetch``: the id of this fetch; a record from the store or from a joined fetch has another
-    - ``is_cut``: the redirect chain was longer than the limit
+    - ``is_truncated``: the redirect chain was longer than the limit
     - ``onward``: the stored record of the URL that the last hop leads to
-    - ``read``, ``came``: the content of the last response, if parsed; when that response arrived
+    - ``read``, ``arrived``: the content of the last response, if parsed; when that response arrived
     - ``withheld``: URLs whose responses must not be archived
     - ``timings``: the seconds of each stage, in order
     - ``waited``: seconds spent waiting for slots of domains, or for a hop of another chain
@@ -44,10 +44,10 @@ class Context(Struct, frozen=True, kw_only=True):
     hops: tuple[Hop, ...] = ()
     exchanges: tuple[Exchange, ...] = ()
     reply: Reply | None = None
-    is_cut: bool = False
+    is_truncated: bool = False
     onward: UrlRecord | None = None
     read: ContentSummary | None = None
-    came: datetime | None = None
+    arrived: datetime | None = None
     related: Related | None = None
     related_exchanges: tuple[Exchange, ...] = ()
     withheld: frozenset[str] = frozenset()

@@ -39,20 +39,20 @@ def pipeline(
     """
     live = config.live
     record = timed("record", RecordOutcome(reader, outcomes), timer)
-    lately = FreshRecords(store, live.known_for, clock)
+    fresh = FreshRecords(store, live.known_for, clock)
     asking = HopFetcher(fetching, rules, timer)
-    work = timed("resolve", ResolveRedirects(asking, reading, lately, live.hops, clock), timer)
+    work = timed("resolve", ResolveRedirects(asking, reading, fresh, live.hops, clock), timer)
     if live.fetch_image:
         work = work >> timed("related", FetchImage(asking, reading, live.hops), timer)
     work = (
         work
         >> timed("archive", ArchiveResponses(content), timer)  # before the record, which contains the location
         >> timed("conclude", BuildRecord(live.known_for, live.failed_for, clock), timer)
-        >> record  # inside JoinFetch: whoever no longer can join finds the record in the store
+        >> record  # inside JoinFetch: entries too late to join find the record in the store
     )
     return guard(
         work,
-        AnswerKnown(lately, record, timer),  # outermost: most URLs are known, and cost a lookup
+        AnswerKnown(fresh, record, timer),  # outermost: most URLs are known, and cost a lookup
         # After the lookup: a URL is either joined or, once stored, known.
         JoinFetch(record, timer, asking.raise_priority),
         asking,  # innermost: chains share a hop until each of them has recorded its outcome

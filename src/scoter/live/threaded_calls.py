@@ -43,10 +43,10 @@ def deliver_results(batch: Sequence[ThreadedCall]) -> None:
     """Pass results to the waiting coroutines, with one call into each event loop."""
     for loop in {work.loop for work in batch}:
         with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(_tell, [work for work in batch if work.loop is loop])
+            loop.call_soon_threadsafe(_set_results, [work for work in batch if work.loop is loop])
 
 
-def _tell(batch: Sequence[ThreadedCall]) -> None:
+def _set_results(batch: Sequence[ThreadedCall]) -> None:
     for work in batch:
         if work.future.done():  # its caller was cancelled
             continue

@@ -18,7 +18,7 @@ from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.web.service.cleanup import Cleanup
 
-AT_ONCE = 150
+AT_ONCE = 60
 HOUR = timedelta(hours=1)
 
 
@@ -50,7 +50,7 @@ async def test_database_size_stays_bounded_under_constant_load(tmp_path: Path, t
     """A small service: two hours of records, and as many messages, events and deliveries as are kept."""
     sizes = []
     async with ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, apart=0.0) as db:
-        stores = SqliteStores(db, most_messages=600, most_events=600, most_given_up=600)
+        stores = SqliteStores(db, most_messages=240, most_events=240, most_given_up=240)
         log = FetchLog(tmp_path / "log", stores.events, clock=time.clock)
         retention = Retention(
             RetentionLimits(log_for=HOUR),
@@ -74,8 +74,8 @@ async def test_database_size_stays_bounded_under_constant_load(tmp_path: Path, t
 
     assert max(sizes[9:]) <= 1.1 * max(sizes[:9])
     assert counts["entries"] == counts["backlog"] == 0
-    assert max(counts.values()) <= 600 + AT_ONCE
-    assert (tmp_path / "service.sqlite").stat().st_size < 8_000_000
+    assert max(counts.values()) <= 240 + AT_ONCE
+    assert (tmp_path / "service.sqlite").stat().st_size < 4_000_000
 
 
 async def test_wal_stops_growing_when_a_long_reader_ends(tmp_path: Path) -> None:

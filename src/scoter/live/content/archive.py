@@ -236,9 +236,9 @@ class ArchiveThread:
                 work.result.append(self._append(exchange, facts))
                 self._is_dirty = True
         except UserError as error:
-            told = ContentUnavailable(error.message, where=error.where, hint=error.hint)
-            told.__cause__ = error
-            work.error = told
+            translated = ContentUnavailable(error.message, where=error.where, hint=error.hint)
+            translated.__cause__ = error
+            work.error = translated
         except Exception as error:
             work.error = error
 

@@ -133,8 +133,8 @@ class FetchLog:
                 try:
                     await asyncio.to_thread(write_state, self.folder, self._state)
                 except ScoterError:
-                    told = (self._state.generation, self._state.number)
-                    gone = [piece for piece in gone if (piece.generation, piece.last) != told]
+                    newest = (self._state.generation, self._state.number)
+                    gone = [piece for piece in gone if (piece.generation, piece.last) != newest]
                 await asyncio.to_thread(remove, self.folder, gone)
             return len(gone)
 

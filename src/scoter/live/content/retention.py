@@ -145,9 +145,9 @@ class _ArchiveFile(Struct, frozen=True):
 def _archives(folder: Path) -> Iterator[_ArchiveFile]:
     for path in folder.glob(f"*{SUFFIX}*"):
         with suppress(FileNotFoundError):  # it was just renamed; the next sweep sees it
-            told = path.stat()
-            written = datetime.fromtimestamp(told.st_mtime, UTC)
-            yield _ArchiveFile(path, written, told.st_size, path.name.endswith(OPEN))
+            found = path.stat()
+            written = datetime.fromtimestamp(found.st_mtime, UTC)
+            yield _ArchiveFile(path, written, found.st_size, path.name.endswith(OPEN))
 
 
 def _index_of(archive: Path) -> Path:

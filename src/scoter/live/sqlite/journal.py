@@ -120,17 +120,17 @@ class SqliteJournal:
             connection.execute(
                 "UPDATE entries SET reader = NULL, until = NULL WHERE reader IS NOT NULL AND until <= ?", (now,)
             )
-            lent = self._chosen(connection, most)
+            leased = self._chosen(connection, most)
             connection.executemany(
                 "UPDATE entries SET reader = ?, until = ?, tries = tries + 1 WHERE id = ?",
-                [(reader, now + lease.total_seconds(), entry.id) for entry in lent],
+                [(reader, now + lease.total_seconds(), entry.id) for entry in leased],
             )
-            return lent
+            return leased
 
         # Not durable: a power failure also ends the reader.
-        lent = await self._db.write(change, durable=False)
+        leased = await self._db.write(change, durable=False)
         self._is_window_set = True
-        return lent
+        return leased
 
     def _chosen(self, connection: sqlite3.Connection, most: int) -> list[JournalEntry]:
         """Return the next entries; close those that were tried too often."""

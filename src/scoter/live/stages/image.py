@@ -39,7 +39,7 @@ class FetchImage:
             context, asked = await self._followed(context, url)
         except Postponed:  # the page was fetched, and does not wait for its image
             return context
-        return await self._told(context, about.image, asked)
+        return await self._with_image(context, about.image, asked)
 
     async def _followed(self, context: Context, url: Url) -> tuple[Context, HopReply]:
         been = {hop.url for hop in context.hops}
@@ -59,7 +59,7 @@ class FetchImage:
             url = onward
         return context, asked
 
-    async def _told(self, context: Context, image: Image, asked: HopReply) -> Context:
+    async def _with_image(self, context: Context, image: Image, asked: HopReply) -> Context:
         reply, read = asked.reply, asked.read
         state, size = state_of(reply), 0
         withheld = context.withheld

@@ -43,16 +43,16 @@ class AnswerKnown:
     """Answers from the store, unless the message forces a fetch."""
 
     def __init__(
-        self, lately: FreshRecords, record: Service[Context, Context], timer: Callable[[], float] = time.perf_counter
+        self, fresh: FreshRecords, record: Service[Context, Context], timer: Callable[[], float] = time.perf_counter
     ) -> None:
         """``record`` is called with each answer."""
-        self._lately = lately
+        self._fresh = fresh
         self._record = record
         self._timer = timer
 
     async def __call__(self, context: Context, service: Service[Context, Context], /) -> Context:
         began = self._timer()
-        found = None if context.entry.force else self._lately.get(context.url.text)
+        found = None if context.entry.force else self._fresh.get(context.url.text)
         context = context.timed("known", self._timer() - began)
         if found is None:
             return await service(context)

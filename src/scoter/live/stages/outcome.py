@@ -65,7 +65,7 @@ class BuildRecord:
             record = replace(context.onward, url=context.url.text, hops=hops)
         else:
             record = self._record(context)
-        own = context.hops[:1] if context.is_cut else context.hops
+        own = context.hops[:1] if context.is_truncated else context.hops
         rows = {hop.url: _stored(replace(record, url=hop.url, hops=record.hops[at:])) for at, hop in enumerate(own)}
         alias = _alias(context)
         if alias is not None and alias.text not in rows:
@@ -81,7 +81,7 @@ class BuildRecord:
         state = state_of(reply)
         reason, detail = _why(reply)
         problem = "" if read is None else read.problem
-        at = context.came or self._clock()  # not now: the image may have taken long
+        at = context.arrived or self._clock()  # not now: the image may have taken long
         return UrlRecord(
             url=context.url.text,
             resolved=reply.url.text,
@@ -130,7 +130,7 @@ def _alias(context: Context) -> Url | None:
     if (
         context.read is None
         or context.read.canonical is None
-        or context.is_cut
+        or context.is_truncated
         or not isinstance(context.reply, Fetched)
     ):
         return None
@@ -159,7 +159,7 @@ class RecordOutcome:
 
     async def __call__(self, context: Context) -> Context:
         if context.record is None:
-            raise Defect(f"{context.url.text} came to its end without a record")
+            raise Defect(f"{context.url.text} ended without a record")
         done = UrlOutcome(entry=context.entry, record=context.record, rows=context.rows)
         (event,) = await self._outcomes.record(self._reader, [done])
         # Without an event the lease was lost, and another reader will record the outcome.

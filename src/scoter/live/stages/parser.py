@@ -41,22 +41,22 @@ class ResponseParser:
     async def __call__(self, exchange: Exchange, *, apart: bool = False) -> ContentSummary:
         """Parse a response; use a separate process if it may take long, or if ``apart``."""
         content = self._content(exchange)
-        return self._told(content, await self._parsing.parse_async(content, apart=apart))
+        return self._summary(content, await self._parsing.parse_async(content, apart=apart))
 
     def at_once(self, exchange: Exchange) -> ContentSummary | None:
         """Parse a response in this process; return ``None`` if that may take long."""
         content = self._content(exchange)
         outcome = self._parsing.parse_in_place(content)
-        return None if outcome is None else self._told(content, outcome)
+        return None if outcome is None else self._summary(content, outcome)
 
     def _content(self, exchange: Exchange) -> Content:
         codings = content_codings(exchange.headers)
         plain = decode(exchange.body, codings, self._limit) if codings else None
         body = exchange.body if plain is None else plain.body
-        cut = bool(exchange.truncation or (plain is not None and plain.truncation))
-        return make_content(exchange.url, exchange.headers, body, truncated=cut, sniff=self._sniffs)
+        is_truncated = bool(exchange.truncation or (plain is not None and plain.truncation))
+        return make_content(exchange.url, exchange.headers, body, truncated=is_truncated, sniff=self._sniffs)
 
-    def _told(self, content: Content, outcome: Parsed | ParseFailed) -> ContentSummary:
+    def _summary(self, content: Content, outcome: Parsed | ParseFailed) -> ContentSummary:
         if isinstance(outcome, ParseFailed):
             problem = f"{outcome.reason}: {outcome.detail}" if outcome.detail else outcome.reason
             return ContentSummary(

@@ -28,21 +28,21 @@ class ResolveRedirects:
         self,
         asking: HopFetcher,
         reading: ResponseParser,
-        lately: FreshRecords,
+        fresh: FreshRecords,
         most: int,
         clock: Callable[[], datetime],
     ) -> None:
         """Follow at most ``most`` redirects."""
         self._asking = asking
         self._reading = reading
-        self._lately = lately
+        self._fresh = fresh
         self._most = most
         self._clock = clock
 
     async def __call__(self, context: Context) -> Context:
         url = context.url
         # Check again: another chain through this URL may have been recorded since the lookup.
-        found = None if context.entry.force else self._lately.get(url.text)
+        found = None if context.entry.force else self._fresh.get(url.text)
         if found is not None:
             return replace(_ending_with(context, found), source=OutcomeSource.KNOWN)
         while True:
@@ -52,19 +52,19 @@ class ResolveRedirects:
             # A longer URL cannot be looked up, and a record would contain it several times.
             if onward is None or onward.text in been or len(onward.text) > LONGEST:
                 return context
-            known = None if context.entry.force else self._lately.get(onward.text, is_direct=True)
+            known = None if context.entry.force else self._fresh.get(onward.text, is_direct=True)
             if known is not None and any(hop.url in been for hop in known.hops):
                 known = None  # the stored chain contains this one: a loop, so fetch it again
             # The limit applies to the whole chain, including the stored part.
             if len(context.hops) + (0 if known is None else len(known.hops) - 1) > self._most:
-                return replace(context, is_cut=True)
+                return replace(context, is_truncated=True)
             if known is not None:
                 return _ending_with(context, known)
             url = onward
 
     async def _hop(self, context: Context, url: Url) -> Context:
         asked = await self._asking.ask(context, url)
-        came = self._clock()
+        arrived = self._clock()
         reply, exchange = asked.reply, asked.reply.exchange
         hop = Hop(
             url.text,
@@ -79,7 +79,7 @@ class ResolveRedirects:
             reply=reply,
             hops=(*context.hops, hop),
             exchanges=context.exchanges if exchange is None else (*context.exchanges, exchange),
-            came=came,
+            arrived=arrived,
             read=read,  # replaces that of a page with a refresh, which is not the URL's content
             withheld=context.withheld if read is None or not read.noarchive else context.withheld | {reply.url.text},
             waited=context.waited + asked.waited,

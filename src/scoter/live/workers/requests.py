@@ -26,14 +26,14 @@ from scoter.live.workers.wire import (
 
 def blocked_reply(request: Request, rule: DomainRule) -> Failed:
     """Reply for a request to a blocked domain."""
-    told = f"{rule.domain} is blocked" + (f": {rule.note}" if rule.note else "")
-    return Failed(request.url, Reason.REFUSED_ADDRESS, told, transient=False, blames_host=False)
+    detail = f"{rule.domain} is blocked" + (f": {rule.note}" if rule.note else "")
+    return Failed(request.url, Reason.REFUSED_ADDRESS, detail, transient=False, blames_host=False)
 
 
 def on_hold_reply(request: Request, hold: float) -> Failed:
     """Reply for a request to a domain that is on hold for too long."""
-    told = f"the domain is on hold for another {hold:.0f} s"
-    return Failed(request.url, Reason.BUSY, told, blames_host=False, retry_after=timedelta(seconds=hold))
+    detail = f"the domain is on hold for another {hold:.0f} s"
+    return Failed(request.url, Reason.BUSY, detail, blames_host=False, retry_after=timedelta(seconds=hold))
 
 
 def stopping_reply(request: Request) -> Failed:
@@ -43,8 +43,8 @@ def stopping_reply(request: Request) -> Failed:
 
 def crashing_reply(request: Request, deaths: int) -> Failed:
     """Reply for a request that keeps crashing its worker."""
-    told = f"{deaths} worker processes crashed while they handled it"
-    return Failed(request.url, Reason.BROKEN_PLUGIN, told, blames_host=False)
+    detail = f"{deaths} worker processes crashed while they handled it"
+    return Failed(request.url, Reason.BROKEN_PLUGIN, detail, blames_host=False)
 
 
 def abandoned_reply(request: Request) -> Failed:
@@ -92,7 +92,7 @@ class CoreRobotsCache:
             waiting.set_result(answer.stored)
 
     def lose_core(self) -> None:
-        """Let nobody wait for a core that is gone."""
+        """Answer all waiting requests: the core is gone."""
         for origin in tuple(self._asked):
             self.found(RobotsAnswer(origin, None))
 
@@ -130,7 +130,7 @@ class ForwardedHops:
             found[1].set_result(reply)
 
     def lose_core(self) -> None:
-        """Let nobody wait for a core that is gone."""
+        """Answer all waiting requests: the core is gone."""
         for number, (request, _) in tuple(self._asked.items()):
             self.answered(number, _no_core_reply(request))
 
