@@ -1,4 +1,4 @@
-"""What of a page is its main content, whom it is asked of, and what it may cost."""
+"""Main content: which parts of a page it includes, which extractor finds it, and what that costs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.parse.main.rendering import BASE, main_of, markdown
 
 from scoter.errors import ConfigError
 from scoter.parse.main import MainContent, main_content
+from scoter.parse.main.extraction import require_extractor
 from scoter.parse.main.tree import DEEPEST, MOST_NODES, read_tree
 from scoter.parse.prescan import is_harmless
 
@@ -99,13 +100,11 @@ def test_trafilatura_chooses_the_part_that_is_written() -> None:
     assert found.markdown == f"# Seals\n\n{WORDS}\n\n**Bold** words, and more of them."
 
 
-def test_missing_trafilatura_is_reported_with_a_fix(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_missing_trafilatura_is_reported_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
 
     with pytest.raises(ConfigError, match=r"pip install 'scoter\[trafilatura\]'"):
-        main_content(b"<p>a", "trafilatura", markdown=False, base=BASE)
+        require_extractor("trafilatura", markdown=False)
 
 
 @pytest.mark.parametrize(
