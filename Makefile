@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+# pip compiles on one core; some packages ship files that no Python 3 can compile.
+COMPILE := $(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1 || true
 
 .PHONY: help setup dev demo test test-service test-browser test-spark test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch kill-batch kill-live \
@@ -18,6 +20,7 @@ setup: $(READY) ## Create .venv with Scoter and what its users need.
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) -e .
+	@$(COMPILE)
 	@touch $@
 
 dev: $(DEV) ## Add the tools for working on Scoter to .venv.
@@ -25,6 +28,7 @@ dev: $(DEV) ## Add the tools for working on Scoter to .venv.
 $(DEV): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) -e '.[dev]'
+	@$(COMPILE)
 	@touch $(READY) $@
 
 demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
@@ -39,11 +43,13 @@ test-service: $(DEV) ## Run the tests that start a whole live service and kill, 
 test-browser: $(DEV) ## Run the tests that need Chromium (installed with apt-get when run as root).
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
 	@$(PIP) -e '.[dev,browser]'
+	@$(COMPILE)
 	@$(BIN)/pytest -m browser
 
 test-spark: $(DEV) ## Run the engine contract and every job on Spark in local mode (Java is installed with apt-get when run as root).
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
 	@$(PIP) -e '.[dev,spark]'
+	@$(COMPILE)
 	@$(BIN)/pytest -m spark
 
 check: $(DEV) ## Run the linters, the type checker and the import contracts.
