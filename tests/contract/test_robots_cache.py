@@ -125,7 +125,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(steps=STEPS)
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_random_puts_keep_the_newest_files_within_the_bound(

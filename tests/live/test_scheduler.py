@@ -114,8 +114,8 @@ async def test_many_urls_of_a_slow_domain_do_not_delay_others() -> None:
     web = ScriptedWeb()
     web.takes = lambda url: 1000.0 if "slow" in url else 0.1
     bench = Bench(web, stores=MemoryStores(clock=clock, lease_clock=ticks, window=5))
-    await bench.accept(*(f"http://slow.example/{n}" for n in range(10_000)))
-    await bench.accept("http://slow.example/10000", priority=Priority.BULK)
+    await bench.accept(*(f"http://slow.example/{n}" for n in range(100_000)))
+    await bench.accept("http://slow.example/100000", priority=Priority.BULK)
     scheduler = bench.scheduler(most=20, most_of_domain=5)
     run = asyncio.create_task(scheduler.run())
     await asyncio.sleep(1)

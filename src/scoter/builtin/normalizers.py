@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import get_args
 
 from scoter.builtin.rulefiles import RuleFile, read_rules, slow_warnings
-from scoter.core.normalizers import by_host, regex, spelling
+from scoter.core.normalizers import by_host, regex, url_pieces
 from scoter.plugins import Scope, Setup
 
 
@@ -17,7 +17,7 @@ class BasicUrlNormalizer:
         self._trim = setup.config.urlnormalizer.basic_host_trim_trailing_dot
 
     def normalize(self, text: str, scope: Scope) -> str | None:
-        return spelling.canonical_text(text, trim_trailing_dot=self._trim)
+        return url_pieces.canonical_text(text, trim_trailing_dot=self._trim)
 
 
 class RegexUrlNormalizer:
@@ -54,7 +54,7 @@ class QuerystringUrlNormalizer:
         pass
 
     def normalize(self, text: str, scope: Scope) -> str | None:
-        return spelling.sort_query(text)
+        return url_pieces.sort_query(text)
 
 
 class SlashUrlNormalizer:
@@ -100,7 +100,7 @@ class AjaxUrlNormalizer:
         pass
 
     def normalize(self, text: str, scope: Scope) -> str | None:
-        return spelling.restore_fragment(text) if scope == "indexer" else spelling.escape_fragment(text)
+        return url_pieces.restore_fragment(text) if scope == "indexer" else url_pieces.escape_fragment(text)
 
 
 class PassUrlNormalizer:

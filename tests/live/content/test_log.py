@@ -331,13 +331,13 @@ from scoter.live.content.log import FetchLog
 HOUR = timedelta(hours=1)
 
 async def main():
-    events = FakeEvents([event(n, at=NOON + timedelta(seconds=60 * n)) for n in range(1, 301)])
+    events = FakeEvents([event(n, at=NOON + timedelta(seconds=60 * n)) for n in range(1, 601)])
     log = FetchLog(Path(sys.argv[1]), events, clock=Clock(NOON + 24 * HOUR), rows=7)
     print("open", flush=True)
     upto = log.number
-    while upto < 300:
+    while upto < 600:
         upto += 7
-        await log._export(min(upto, 300))
+        await log._export(min(upto, 600))
         print(log.number, flush=True)
         if upto % 3 == 0:
             await log.merge()
@@ -347,12 +347,13 @@ asyncio.run(main())
 """
 
 
-def test_killed_exporter_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
-    dice = random.Random(0)
+@pytest.mark.parametrize("seed", range(2))
+def test_killed_exporter_loses_nothing_and_repeats_nothing(tmp_path: Path, seed: int) -> None:
+    dice = random.Random(seed)
     said: list[str] = []
 
     for _ in range(30):
-        lines = dice.randrange(1, 25)
+        lines = dice.randrange(1, 40)
         with subprocess.Popen([sys.executable, "-c", EXPORTER, tmp_path], stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             said = []
@@ -367,4 +368,4 @@ def test_killed_exporter_loses_nothing_and_repeats_nothing(tmp_path: Path) -> No
             break
 
     assert said[-1] == "done"
-    assert len(rows) == 300
+    assert len(rows) == 600

@@ -242,7 +242,7 @@ def test_killed_archive_has_everything_it_acknowledged(tmp_path: Path) -> None:
     dice = random.Random(6)
     told: dict[int, Archived] = {}
 
-    for round_ in range(3):
+    for round_ in range(6):
         command = [sys.executable, "-c", WRITER, str(tmp_path), str(round_ * 100_000)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None

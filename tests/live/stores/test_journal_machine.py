@@ -226,6 +226,6 @@ class SqliteJournalMachine(JournalMachine):
 
 
 TestMemoryJournal = JournalMachine.TestCase
-TestMemoryJournal.settings = settings(max_examples=25, stateful_step_count=40, deadline=None)
+TestMemoryJournal.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
 TestSqliteJournal = SqliteJournalMachine.TestCase
 TestSqliteJournal.settings = settings(max_examples=15, stateful_step_count=30, deadline=None)

@@ -15,7 +15,7 @@ def run(module: str, folder: Path, *arguments: int) -> str:
 
 
 def test_killed_service_keeps_acknowledged_messages_and_records_once(tmp_path: Path) -> None:
-    assert run("crashes", tmp_path, 6, 20260301).startswith("6 kills, ")
+    assert run("crashes", tmp_path, 15, 20260301).startswith("15 kills, ")
 
 
 def test_two_schedulers_never_hold_the_same_entry(tmp_path: Path) -> None:

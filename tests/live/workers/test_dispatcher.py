@@ -166,18 +166,19 @@ async def test_rule_changes_rate_or_blocks_domain_at_runtime(tmp_path: Path) -> 
             return time.monotonic() - began
 
         await seconds("a.example")  # fetches robots.txt and connects
+        free = await seconds("a.example")
         fetchers.set_rule(DomainRule(domain="a.example", delay=0.3))
         slow, other = await seconds("a.example"), await seconds("b.example")
         fetchers.set_rule(DomainRule(domain="a.example", blocked=True, note="they asked us to"))
         blocked = await fetch(fetchers, "http://www.a.example/5")
         view = fetchers.domain("a.example")
 
-    assert slow > 0.85 > other
+    assert slow > 0.85 > max(free, other)
     assert isinstance(blocked.reply, Failed)
     assert (blocked.reply.reason, blocked.reply.transient) == (Reason.REFUSED_ADDRESS, False)
     assert "they asked us to" in blocked.reply.detail
     assert view is not None
-    assert (view.asked, view.waiting, view.under_way, view.pause) == (8, 0, 0, 0.3)
+    assert (view.asked, view.waiting, view.under_way, view.pause) == (12, 0, 0, 0.3)
 
 
 @pytest.mark.parametrize("is_known", [False, True])

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.core.normalizers.spelling import split_url
+from scoter.core.normalizers.url_pieces import split_url
 from scoter.core.rule_lines import host_name, rule_lines, shown, two_words
 from scoter.errors import RuleError
 

@@ -1,4 +1,4 @@
-"""The normalisers without rule files: basic, querystring and ajax; and how normalisers split a URL."""
+"""The pieces of a URL, and the normalisers that change them without rule files: basic, querystring and ajax."""
 
 from __future__ import annotations
 

@@ -9,13 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scoter.core.normalizers.by_host import parse_hosts, parse_protocols, parse_slashes
-from scoter.core.normalizers.spelling import (
-    canonical_text,
-    escape_fragment,
-    restore_fragment,
-    sort_query,
-    split_url,
-)
+from scoter.core.normalizers.url_pieces import canonical_text, escape_fragment, restore_fragment, sort_query, split_url
 from scoter.errors import RuleError
 
 _slashes = parse_slashes(["# which", "plus.example +", "minus.example\t-", "bücher.example -"], "slashes.txt")
