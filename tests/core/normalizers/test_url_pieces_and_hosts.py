@@ -51,6 +51,7 @@ def test_joined_pieces_are_the_original_text(text: str) -> None:
 @example(text="http://a../?b")
 @example(text="http://a.b../")
 @example(text="http://minus.example//")
+@example(text="http://./path.")
 def test_normalisers_are_idempotent(normalize: Callable[[str], str | None], text: str) -> None:
     once = normalize(text)
 

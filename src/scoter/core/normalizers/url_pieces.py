@@ -71,8 +71,9 @@ def canonical_text(text: str, *, trim_trailing_dot: bool = False) -> str | None:
     pieces = split_url(found) if trim_trailing_dot else None
     if pieces is None or not pieces.host.endswith("."):
         return found
-    # Parse again: without its dot a host may turn out to be an IP address, or no host at all.
-    return canonical_text(str(replace(pieces, host=pieces.host.rstrip("."))))
+    host = pieces.host.rstrip(".")
+    # Parse again: without its dot a host may turn out to be an IP address. Without a host, the path would be read as one.
+    return canonical_text(str(replace(pieces, host=host))) if host else None
 
 
 def sort_query(text: str) -> str:
