@@ -1,7 +1,9 @@
-"""How a setting is declared: a field of a section, annotated with a description and bounds.
+"""How a setting is declared: a field of a section, with its default, a description and bounds.
 
     class FetchSettings(Section, frozen=True):
-        delay: Annotated[timedelta, Setting("Pause between ...", nutch=("fetcher.server.delay",))] = ...
+        delay: timedelta = setting(timedelta(seconds=5), "Pause between ...", nutch=("fetcher.server.delay",))
+
+A plug-in's settings are a plain struct: ``delay: Annotated[timedelta, Setting("Pause ...")] = ...``.
 
 Reading, error messages, ``config show``, the docs page and the translation of Nutch site files are all derived from
 these declarations, so they cannot disagree.
@@ -9,15 +11,29 @@ these declarations, so they cannot disagree.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 from msgspec.structs import replace
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 NutchUnit = Literal["", "ms", "s", "min", "kbit/s", "expression", "lines"]
 
 
@@ -47,9 +63,38 @@ class Setting(msgspec.Struct, frozen=True):
     planned: bool = False
 
 
-class Section(msgspec.Struct, frozen=True):
+class _Declared(msgspec.Struct, frozen=True):
+    """The right-hand side of a declaration in a section."""
+
+    default: Any
+    setting: Setting
+
+
+def _with_default(make: Callable[_P, Setting]) -> Callable[Concatenate[_T, _P], _T]:
+    def declare(default: _T, /, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return cast(_T, _Declared(default, make(*args, **kwargs)))
+
+    return declare
+
+
+setting = _with_default(Setting)
+"""Declares a field of a section: takes its default, then what ``Setting`` takes."""
+
+
+class _SectionMeta(msgspec.StructMeta):
+    """Splits the declarations of a section into the struct's defaults and ``declared``."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        declared = {key: value for key, value in namespace.items() if isinstance(value, _Declared)}
+        defaults = {key: value.default for key, value in declared.items()}
+        settings = {key: value.setting for key, value in declared.items()}
+        return super().__new__(mcls, name, bases, {**namespace, **defaults, "declared": settings}, **options)
+
+
+class Section(msgspec.Struct, frozen=True, metaclass=_SectionMeta):
     """One table of the configuration file; the class docstring is its description in the docs."""
 
+    declared: ClassVar[Mapping[str, Setting]] = {}
     planned: ClassVar[bool] = False
 
 
@@ -108,17 +153,16 @@ def fields_of(section: str, struct: type[msgspec.Struct]) -> tuple[Field, ...]:
 
 
 def _fields(section: str, struct: type[msgspec.Struct], hints: dict[str, Any]) -> Iterator[Field]:
+    declared: Mapping[str, Setting] = getattr(struct, "declared", {})
     for field in msgspec.structs.fields(struct):
-        hint, setting = hints[field.name], Setting("")
+        hint, about = hints[field.name], declared.get(field.name, Setting(""))
         if get_origin(hint) is Annotated:
             hint, *extras = get_args(hint)
-            setting = next((extra for extra in extras if isinstance(extra, Setting)), setting)
+            about = next((extra for extra in extras if isinstance(extra, Setting)), about)
         if getattr(struct, "planned", False) is True:
-            setting = replace(setting, planned=True)
-        declared = type_of(hint)
-        if declared.item is Path and setting.none == "off":
-            setting = replace(setting, none="")
-        default = field.default
-        if field.default_factory is not msgspec.NODEFAULT:
-            default = field.default_factory()
-        yield Field(section, field.name, declared, default, setting)
+            about = replace(about, planned=True)
+        type_ = type_of(hint)
+        if type_.item is Path and about.none == "off":
+            about = replace(about, none="")
+        has_factory = field.default_factory is not msgspec.NODEFAULT
+        yield Field(section, field.name, type_, field.default_factory() if has_factory else field.default, about)

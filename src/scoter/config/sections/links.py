@@ -3,35 +3,26 @@
 # No `from __future__ import annotations`: the annotations are read at run time.
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from scoter.config.settings import Section, Setting
+from scoter.config.settings import Section, setting
 
 
 class LinkdbSettings(Section, frozen=True):
     """The linkdb: the inlinks of a URL and their anchor texts."""
 
-    max_inlinks: Annotated[
-        int,
-        Setting(
-            "Maximum number of inlinks stored per URL.", nutch=("linkdb.max.inlinks", "db.max.inlinks"), at_least=1
-        ),
-    ] = 10_000
-    ignore_internal_links: Annotated[
-        bool, Setting("Skip links within one host.", nutch=("linkdb.ignore.internal.links",))
-    ] = True
-    ignore_external_links: Annotated[
-        bool, Setting("Skip links between hosts.", nutch=("linkdb.ignore.external.links",))
-    ] = False
-    max_anchor_length: Annotated[
-        int,
-        Setting(
-            "Characters of an anchor text that are stored.",
-            nutch=("linkdb.max.anchor.length", "db.max.anchor.length"),
-            at_least=0,
-            at_most=2**31 - 1,
-        ),
-    ] = 100
+    max_inlinks: int = setting(
+        10_000, "Maximum number of inlinks stored per URL.", nutch=("linkdb.max.inlinks", "db.max.inlinks"), at_least=1
+    )
+    ignore_internal_links: bool = setting(True, "Skip links within one host.", nutch=("linkdb.ignore.internal.links",))
+    ignore_external_links: bool = setting(False, "Skip links between hosts.", nutch=("linkdb.ignore.external.links",))
+    max_anchor_length: int = setting(
+        100,
+        "Characters of an anchor text that are stored.",
+        nutch=("linkdb.max.anchor.length", "db.max.anchor.length"),
+        at_least=0,
+        at_most=2**31 - 1,
+    )
 
 
 class LinkSettings(Section, frozen=True):
@@ -39,136 +30,105 @@ class LinkSettings(Section, frozen=True):
 
     planned: ClassVar[bool] = True
 
-    ignore_internal_host: Annotated[
-        bool, Setting("Leave links within one host out of the graph.", nutch=("link.ignore.internal.host",))
-    ] = True
-    ignore_internal_domain: Annotated[
-        bool, Setting("Leave links within one domain out of the graph.", nutch=("link.ignore.internal.domain",))
-    ] = True
-    ignore_limit_page: Annotated[bool, Setting("Count only one link per page.", nutch=("link.ignore.limit.page",))] = (
-        True
+    ignore_internal_host: bool = setting(
+        True, "Leave links within one host out of the graph.", nutch=("link.ignore.internal.host",)
     )
-    ignore_limit_domain: Annotated[
-        bool, Setting("Count only one link per domain.", nutch=("link.ignore.limit.domain",))
-    ] = True
-    analyze_num_iterations: Annotated[
-        int, Setting("Iterations of LinkRank.", nutch=("link.analyze.num.iterations",), at_least=1, at_most=10_000)
-    ] = 10
-    analyze_initial_score: Annotated[
-        float, Setting("Initial rank of every page.", nutch=("link.analyze.initial.score",))
-    ] = 1.0
-    analyze_damping_factor: Annotated[
-        float,
-        Setting(
-            "Share of a rank that is passed on through links.",
-            nutch=("link.analyze.damping.factor",),
-            at_least=0,
-            at_most=1,
-        ),
-    ] = 0.85
-    delete_gone: Annotated[bool, Setting("Drop gone pages from the graph.", nutch=("link.delete.gone",))] = False
-    score_updater_clear_score: Annotated[
-        float, Setting("Score of URLs that are not in the graph.", nutch=("link.score.updater.clear.score",))
-    ] = 0.0
+    ignore_internal_domain: bool = setting(
+        True, "Leave links within one domain out of the graph.", nutch=("link.ignore.internal.domain",)
+    )
+    ignore_limit_page: bool = setting(True, "Count only one link per page.", nutch=("link.ignore.limit.page",))
+    ignore_limit_domain: bool = setting(True, "Count only one link per domain.", nutch=("link.ignore.limit.domain",))
+    analyze_num_iterations: int = setting(
+        10, "Iterations of LinkRank.", nutch=("link.analyze.num.iterations",), at_least=1, at_most=10_000
+    )
+    analyze_initial_score: float = setting(1.0, "Initial rank of every page.", nutch=("link.analyze.initial.score",))
+    analyze_damping_factor: float = setting(
+        0.85,
+        "Share of a rank that is passed on through links.",
+        nutch=("link.analyze.damping.factor",),
+        at_least=0,
+        at_most=1,
+    )
+    delete_gone: bool = setting(False, "Drop gone pages from the graph.", nutch=("link.delete.gone",))
+    score_updater_clear_score: float = setting(
+        0.0, "Score of URLs that are not in the graph.", nutch=("link.score.updater.clear.score",)
+    )
 
 
 class ScoringSettings(Section, frozen=True):
     """The scoring filters and their options."""
 
-    filter_order: Annotated[
-        tuple[str, ...],
-        Setting(
-            "Active scoring filters, in order.",
-            nutch=("scoring.filter.order",),
-            example='["opic", "depth"]',
-            departs="Nutch runs the active plug-ins in any order if it is empty",
-        ),
-    ] = ("opic",)
-    depth_max: Annotated[
-        int,
-        Setting(
-            "Links from a seed beyond which links are dropped, for the filter depth.",
-            nutch=("scoring.depth.max",),
-            at_least=1,
-            at_most=2**31 - 1,
-        ),
-    ] = 1_000
-    depth_override_pattern: Annotated[
-        str,
-        Setting(
-            "Regular expression of URLs to which scoring.depth_max_override applies.",
-            nutch=("scoring.depth.override.pattern",),
-        ),
-    ] = ""
-    depth_max_override: Annotated[
-        int | None,
-        Setting("Maximum depth for these URLs.", nutch=("scoring.depth.max.override",), at_least=1, at_most=2**31 - 1),
-    ] = None
-    similarity_ngrams: Annotated[
-        tuple[int, ...],
-        Setting(
-            "Minimum and maximum number of words per term, for the filter similarity.",
-            nutch=("scoring.similarity.ngrams",),
-            at_least=1,
-            at_most=10,
-            example="[1, 2]",
-            planned=True,
-        ),
-    ] = (1, 1)
-    cosine_goldstandard_file: Annotated[
-        Path | None,
-        Setting(
-            "Text to compare pages with; required if the filter similarity is active.",
-            nutch=("cosine.goldstandard.file",),
-            planned=True,
-        ),
-    ] = None
-    similarity_stopword_file: Annotated[
-        Path | None,
-        Setting(
-            "Words to ignore in the comparison, one per line.",
-            nutch=("scoring.similarity.stopword.file",),
-            planned=True,
-        ),
-    ] = None
-    orphan_mark_gone_after: Annotated[
-        timedelta,
-        Setting(
-            "Time without inlinks after which a URL is gone, for the filter orphan.",
-            nutch=("scoring.orphan.mark.gone.after",),
-            not_above="scoring.orphan_mark_orphan_after",
-            planned=True,
-        ),
-    ] = timedelta(days=30)
-    orphan_mark_orphan_after: Annotated[
-        timedelta,
-        Setting(
-            "Time without inlinks after which a URL is an orphan.",
-            nutch=("scoring.orphan.mark.orphan.after",),
-            planned=True,
-        ),
-    ] = timedelta(days=40)
-    db_md: Annotated[
-        tuple[str, ...],
-        Setting(
-            "Crawldb metadata passed on to the content, for the filter metadata.",
-            nutch=("scoring.db.md",),
-            planned=True,
-        ),
-    ] = ()
-    content_md: Annotated[
-        tuple[str, ...],
-        Setting("Content metadata passed on to the parse.", nutch=("scoring.content.md",), planned=True),
-    ] = ()
-    parse_md: Annotated[
-        tuple[str, ...], Setting("Parse metadata passed on to the links.", nutch=("scoring.parse.md",), planned=True)
-    ] = ()
-    urlmeta_tags: Annotated[
-        tuple[str, ...],
-        Setting(
-            "Seed metadata passed on to links and index, for the filter urlmeta.", nutch=("urlmeta.tags",), planned=True
-        ),
-    ] = ()
+    filter_order: tuple[str, ...] = setting(
+        ("opic",),
+        "Active scoring filters, in order.",
+        nutch=("scoring.filter.order",),
+        example='["opic", "depth"]',
+        departs="Nutch runs the active plug-ins in any order if it is empty",
+    )
+    depth_max: int = setting(
+        1_000,
+        "Links from a seed beyond which links are dropped, for the filter depth.",
+        nutch=("scoring.depth.max",),
+        at_least=1,
+        at_most=2**31 - 1,
+    )
+    depth_override_pattern: str = setting(
+        "",
+        "Regular expression of URLs to which scoring.depth_max_override applies.",
+        nutch=("scoring.depth.override.pattern",),
+    )
+    depth_max_override: int | None = setting(
+        None, "Maximum depth for these URLs.", nutch=("scoring.depth.max.override",), at_least=1, at_most=2**31 - 1
+    )
+    similarity_ngrams: tuple[int, ...] = setting(
+        (1, 1),
+        "Minimum and maximum number of words per term, for the filter similarity.",
+        nutch=("scoring.similarity.ngrams",),
+        at_least=1,
+        at_most=10,
+        example="[1, 2]",
+        planned=True,
+    )
+    cosine_goldstandard_file: Path | None = setting(
+        None,
+        "Text to compare pages with; required if the filter similarity is active.",
+        nutch=("cosine.goldstandard.file",),
+        planned=True,
+    )
+    similarity_stopword_file: Path | None = setting(
+        None,
+        "Words to ignore in the comparison, one per line.",
+        nutch=("scoring.similarity.stopword.file",),
+        planned=True,
+    )
+    orphan_mark_gone_after: timedelta = setting(
+        timedelta(days=30),
+        "Time without inlinks after which a URL is gone, for the filter orphan.",
+        nutch=("scoring.orphan.mark.gone.after",),
+        not_above="scoring.orphan_mark_orphan_after",
+        planned=True,
+    )
+    orphan_mark_orphan_after: timedelta = setting(
+        timedelta(days=40),
+        "Time without inlinks after which a URL is an orphan.",
+        nutch=("scoring.orphan.mark.orphan.after",),
+        planned=True,
+    )
+    db_md: tuple[str, ...] = setting(
+        (),
+        "Crawldb metadata passed on to the content, for the filter metadata.",
+        nutch=("scoring.db.md",),
+        planned=True,
+    )
+    content_md: tuple[str, ...] = setting(
+        (), "Content metadata passed on to the parse.", nutch=("scoring.content.md",), planned=True
+    )
+    parse_md: tuple[str, ...] = setting(
+        (), "Parse metadata passed on to the links.", nutch=("scoring.parse.md",), planned=True
+    )
+    urlmeta_tags: tuple[str, ...] = setting(
+        (), "Seed metadata passed on to links and index, for the filter urlmeta.", nutch=("urlmeta.tags",), planned=True
+    )
 
 
 class HostdbSettings(Section, frozen=True):
@@ -176,43 +136,35 @@ class HostdbSettings(Section, frozen=True):
 
     planned: ClassVar[bool] = True
 
-    recheck_interval: Annotated[
-        timedelta,
-        Setting(
-            "Time until a failed host is looked up again, multiplied by its failures.",
-            nutch=("hostdb.recheck.interval",),
-            nutch_unit="ms",
-        ),
-    ] = timedelta(days=1)
-    purge_failed_hosts_threshold: Annotated[
-        int | None,
-        Setting(
-            "Failed lookups after which a host is removed.", nutch=("hostdb.purge.failed.hosts.threshold",), at_least=0
-        ),
-    ] = 3
-    num_resolvers_threads: Annotated[
-        int, Setting("Concurrent lookups.", nutch=("hostdb.num.resolvers.threads",), at_least=1, at_most=10_000)
-    ] = 25
-    check_failed: Annotated[bool, Setting("Look up failed hosts again.", nutch=("hostdb.check.failed",))] = True
-    check_new: Annotated[bool, Setting("Look up new hosts.", nutch=("hostdb.check.new",))] = True
-    check_known: Annotated[bool, Setting("Look up known hosts again.", nutch=("hostdb.check.known",))] = True
-    force_check: Annotated[
-        bool, Setting("Look up hosts even if their interval is not over.", nutch=("hostdb.force.check",))
-    ] = False
-    url_filter: Annotated[bool, Setting("Apply the URL filters before counting.", nutch=("hostdb.url.filter",))] = False
-    url_normalize: Annotated[
-        bool, Setting("Apply the URL normalisers before counting.", nutch=("hostdb.url.normalize",))
-    ] = False
-    numeric_fields: Annotated[
-        tuple[str, ...],
-        Setting("Metadata aggregated as minimum, maximum, mean and percentiles.", nutch=("hostdb.numeric.fields",)),
-    ] = ("_rs_",)
-    string_fields: Annotated[
-        tuple[str, ...], Setting("Metadata counted by value.", nutch=("hostdb.string.fields",))
-    ] = ("Content-Type",)
-    percentiles: Annotated[
-        tuple[int, ...], Setting("Percentiles to store.", nutch=("hostdb.percentiles",), at_least=0, at_most=100)
-    ] = (50, 75, 95, 99)
-    crawldatum_processors: Annotated[
-        tuple[str, ...], Setting("Plug-ins that aggregate more data per host.", nutch=("hostdb.crawldatum.processors",))
-    ] = ()
+    recheck_interval: timedelta = setting(
+        timedelta(days=1),
+        "Time until a failed host is looked up again, multiplied by its failures.",
+        nutch=("hostdb.recheck.interval",),
+        nutch_unit="ms",
+    )
+    purge_failed_hosts_threshold: int | None = setting(
+        3, "Failed lookups after which a host is removed.", nutch=("hostdb.purge.failed.hosts.threshold",), at_least=0
+    )
+    num_resolvers_threads: int = setting(
+        25, "Concurrent lookups.", nutch=("hostdb.num.resolvers.threads",), at_least=1, at_most=10_000
+    )
+    check_failed: bool = setting(True, "Look up failed hosts again.", nutch=("hostdb.check.failed",))
+    check_new: bool = setting(True, "Look up new hosts.", nutch=("hostdb.check.new",))
+    check_known: bool = setting(True, "Look up known hosts again.", nutch=("hostdb.check.known",))
+    force_check: bool = setting(
+        False, "Look up hosts even if their interval is not over.", nutch=("hostdb.force.check",)
+    )
+    url_filter: bool = setting(False, "Apply the URL filters before counting.", nutch=("hostdb.url.filter",))
+    url_normalize: bool = setting(False, "Apply the URL normalisers before counting.", nutch=("hostdb.url.normalize",))
+    numeric_fields: tuple[str, ...] = setting(
+        ("_rs_",), "Metadata aggregated as minimum, maximum, mean and percentiles.", nutch=("hostdb.numeric.fields",)
+    )
+    string_fields: tuple[str, ...] = setting(
+        ("Content-Type",), "Metadata counted by value.", nutch=("hostdb.string.fields",)
+    )
+    percentiles: tuple[int, ...] = setting(
+        (50, 75, 95, 99), "Percentiles to store.", nutch=("hostdb.percentiles",), at_least=0, at_most=100
+    )
+    crawldatum_processors: tuple[str, ...] = setting(
+        (), "Plug-ins that aggregate more data per host.", nutch=("hostdb.crawldatum.processors",)
+    )

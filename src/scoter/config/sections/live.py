@@ -1,9 +1,8 @@
 """The live service and its HTTP API: limits, lifetimes and retention."""
 
 from datetime import timedelta
-from typing import Annotated
 
-from scoter.config.settings import Section, Setting
+from scoter.config.settings import Section, setting
 from scoter.config.units import Size
 
 # No `from __future__ import annotations`: the annotations are read at run time.
@@ -12,84 +11,71 @@ from scoter.config.units import Size
 class LiveSettings(Section, frozen=True):
     """The live service (`scoter serve`)."""
 
-    known_for: Annotated[
-        timedelta, Setting("How long a fetched URL is answered from the store instead of being fetched again.")
-    ] = timedelta(days=14)
-    failed_for: Annotated[timedelta, Setting("How long a URL that could not be fetched is not retried.")] = timedelta(
-        hours=1
+    known_for: timedelta = setting(
+        timedelta(days=14), "How long a fetched URL is answered from the store instead of being fetched again."
     )
-    in_flight: Annotated[int, Setting("URLs processed concurrently.", at_least=1)] = 1000
-    in_flight_per_domain: Annotated[
-        int, Setting("URLs of one registered domain and priority processed concurrently.", at_least=1)
-    ] = 100
-    lease: Annotated[timedelta, Setting("How long a scheduler holds its journal entries without a heartbeat.")] = (
-        timedelta(seconds=30)
+    failed_for: timedelta = setting(timedelta(hours=1), "How long a URL that could not be fetched is not retried.")
+    in_flight: int = setting(1000, "URLs processed concurrently.", at_least=1)
+    in_flight_per_domain: int = setting(
+        100, "URLs of one registered domain and priority processed concurrently.", at_least=1
     )
-    delay: Annotated[timedelta, Setting("Delay between two requests to a domain, unless fetch.delay is set.")] = (
-        timedelta(seconds=1)
+    lease: timedelta = setting(
+        timedelta(seconds=30), "How long a scheduler holds its journal entries without a heartbeat."
     )
-    hops: Annotated[int, Setting("Maximum number of redirects followed.", at_least=0, at_most=20)] = 5
-    urls_per_message: Annotated[
-        int, Setting("Maximum number of URLs taken from one message.", at_least=1, at_most=1000)
-    ] = 20
-    backlog: Annotated[
-        int, Setting("URLs that may wait in the journal; above that, messages are refused for a while.", at_least=1)
-    ] = 1_000_000
-    backlog_per_domain: Annotated[
-        int, Setting("URLs of one registered domain that may wait; above that, its URLs are refused.", at_least=1)
-    ] = 10_000
-    fetch_image: Annotated[bool, Setting("Also fetch a page's representative image, for its type and size.")] = False
-    processes: Annotated[int, Setting("Worker processes that fetch.", at_least=1, at_most=64)] = 1
-    lookups: Annotated[int, Setting("Processes that answer lookups.", at_least=1, at_most=64)] = 1
-    shards: Annotated[
-        int, Setting("Groups of domains that move between workers together.", at_least=1, at_most=4096)
-    ] = 64
-    shard_lease: Annotated[
-        timedelta, Setting("How long a worker may request from a shard's domains without hearing from the service.")
-    ] = timedelta(seconds=2)
-    content_for: Annotated[timedelta | None, Setting("How long archived responses are kept.")] = timedelta(days=30)
-    content_size: Annotated[
-        Size | None, Setting("Maximum size of archived responses; the oldest are deleted first.")
-    ] = None
-    archive_size: Annotated[Size, Setting("Size at which an archive file is closed.", at_least=2**20)] = Size(
-        256 * 2**20
+    delay: timedelta = setting(
+        timedelta(seconds=1), "Delay between two requests to a domain, unless fetch.delay is set."
     )
-    archive_age: Annotated[timedelta, Setting("Age at which an archive file is closed.")] = timedelta(hours=1)
-    log_for: Annotated[timedelta | None, Setting("How long the fetch log is kept.")] = timedelta(days=90)
-    messages_for: Annotated[
-        timedelta, Setting("How long a finished message is remembered, in case it is sent again.")
-    ] = timedelta(days=1)
-    events_most: Annotated[int, Setting("Maximum number of events kept.", at_least=1)] = 1_000_000
-    patience: Annotated[
-        timedelta, Setting("Time after which low-priority URLs get a share even if urgent ones keep coming.")
-    ] = timedelta(seconds=60)
-    silence: Annotated[
-        timedelta | None,
-        Setting(
-            "How long the core or a lookup process may miss its heartbeat before it is replaced; six times as "
-            "long if it is busy."
-        ),
-    ] = timedelta(seconds=10)
-    messages_most: Annotated[
-        int, Setting("Maximum number of finished messages remembered; the oldest are forgotten first.", at_least=1)
-    ] = 2_000_000
-    callbacks_most: Annotated[
-        int, Setting("Events that may wait for webhooks; above that, messages with a callback are refused.", at_least=1)
-    ] = 100_000
-    tries: Annotated[int, Setting("Attempts without a result after which a URL fails.", at_least=1)] = 20
-    commit_apart: Annotated[
-        timedelta, Setting("Minimum time between two commits; writes in between are committed together.")
-    ] = timedelta(milliseconds=5)
-    lookup_mapped: Annotated[Size, Setting("Bytes of the database that a lookup process maps into memory.")] = Size(
-        256 * 2**20
+    hops: int = setting(5, "Maximum number of redirects followed.", at_least=0, at_most=20)
+    urls_per_message: int = setting(20, "Maximum number of URLs taken from one message.", at_least=1, at_most=1000)
+    backlog: int = setting(
+        1_000_000, "URLs that may wait in the journal; above that, messages are refused for a while.", at_least=1
     )
-    about_size: Annotated[
-        Size,
-        Setting("Maximum size of the page metadata in a record; longer texts and lists are truncated.", at_least=1024),
-    ] = Size(32 * 1024)
-    host: Annotated[str, Setting("Address the service listens on.")] = "127.0.0.1"
-    port: Annotated[int, Setting("Port the service listens on.", at_least=0, at_most=65535)] = 8008
-    events_for: Annotated[timedelta, Setting("How long events can be read again.")] = timedelta(days=7)
+    backlog_per_domain: int = setting(
+        10_000, "URLs of one registered domain that may wait; above that, its URLs are refused.", at_least=1
+    )
+    fetch_image: bool = setting(False, "Also fetch a page's representative image, for its type and size.")
+    processes: int = setting(1, "Worker processes that fetch.", at_least=1, at_most=64)
+    lookups: int = setting(1, "Processes that answer lookups.", at_least=1, at_most=64)
+    shards: int = setting(64, "Groups of domains that move between workers together.", at_least=1, at_most=4096)
+    shard_lease: timedelta = setting(
+        timedelta(seconds=2), "How long a worker may request from a shard's domains without hearing from the service."
+    )
+    content_for: timedelta | None = setting(timedelta(days=30), "How long archived responses are kept.")
+    content_size: Size | None = setting(None, "Maximum size of archived responses; the oldest are deleted first.")
+    archive_size: Size = setting(Size(256 * 2**20), "Size at which an archive file is closed.", at_least=2**20)
+    archive_age: timedelta = setting(timedelta(hours=1), "Age at which an archive file is closed.")
+    log_for: timedelta | None = setting(timedelta(days=90), "How long the fetch log is kept.")
+    messages_for: timedelta = setting(
+        timedelta(days=1), "How long a finished message is remembered, in case it is sent again."
+    )
+    events_most: int = setting(1_000_000, "Maximum number of events kept.", at_least=1)
+    patience: timedelta = setting(
+        timedelta(seconds=60), "Time after which low-priority URLs get a share even if urgent ones keep coming."
+    )
+    silence: timedelta | None = setting(
+        timedelta(seconds=10),
+        "How long the core or a lookup process may miss its heartbeat before it is replaced; six times as "
+        "long if it is busy.",
+    )
+    messages_most: int = setting(
+        2_000_000, "Maximum number of finished messages remembered; the oldest are forgotten first.", at_least=1
+    )
+    callbacks_most: int = setting(
+        100_000, "Events that may wait for webhooks; above that, messages with a callback are refused.", at_least=1
+    )
+    tries: int = setting(20, "Attempts without a result after which a URL fails.", at_least=1)
+    commit_apart: timedelta = setting(
+        timedelta(milliseconds=5), "Minimum time between two commits; writes in between are committed together."
+    )
+    lookup_mapped: Size = setting(Size(256 * 2**20), "Bytes of the database that a lookup process maps into memory.")
+    about_size: Size = setting(
+        Size(32 * 1024),
+        "Maximum size of the page metadata in a record; longer texts and lists are truncated.",
+        at_least=1024,
+    )
+    host: str = setting("127.0.0.1", "Address the service listens on.")
+    port: int = setting(8008, "Port the service listens on.", at_least=0, at_most=65535)
+    events_for: timedelta = setting(timedelta(days=7), "How long events can be read again.")
 
 
 _MOMENT = timedelta(milliseconds=1)
@@ -98,38 +84,34 @@ _MOMENT = timedelta(milliseconds=1)
 class WebSettings(Section, frozen=True):
     """Limits of the live service's HTTP API; requests beyond a limit are refused."""
 
-    connections: Annotated[
-        int, Setting("Concurrent connections per process, limited by its open files; further ones get 503.", at_least=1)
-    ] = 20_000
-    streams: Annotated[int, Setting("Concurrent event streams; further ones get 503.", at_least=0)] = 1_000
-    waiting: Annotated[
-        int, Setting("Lookups that wait for their URL concurrently; further ones get 503.", at_least=0)
-    ] = 10_000
-    longest_wait: Annotated[
-        timedelta, Setting("Maximum time that a lookup waits for its URL.", at_most=timedelta(seconds=30))
-    ] = timedelta(seconds=30)
-    fetches: Annotated[int, Setting("Concurrent direct fetches for clients; further ones get 503.", at_least=0)] = 64
-    fetch_time: Annotated[
-        timedelta, Setting("Time limit of a direct fetch with all its redirects; then 504.", at_least=_MOMENT)
-    ] = timedelta(seconds=60)
-    passed_on: Annotated[
-        int, Setting("Concurrent requests from one lookup process to the core; further ones get 503.", at_least=1)
-    ] = 5_000
-    body_size: Annotated[Size, Setting("Maximum size of a request body; a larger one gets 413.", at_least=1024)] = Size(
-        2**20
+    connections: int = setting(
+        20_000, "Concurrent connections per process, limited by its open files; further ones get 503.", at_least=1
     )
-    body_time: Annotated[timedelta, Setting("Time limit for receiving a request body; then 408.", at_least=_MOMENT)] = (
-        timedelta(seconds=10)
+    streams: int = setting(1_000, "Concurrent event streams; further ones get 503.", at_least=0)
+    waiting: int = setting(10_000, "Lookups that wait for their URL concurrently; further ones get 503.", at_least=0)
+    longest_wait: timedelta = setting(
+        timedelta(seconds=30), "Maximum time that a lookup waits for its URL.", at_most=timedelta(seconds=30)
     )
-    head_size: Annotated[Size, Setting("Maximum size of a request head; a larger one gets 431.", at_least=1024)] = Size(
-        32 * 1024
+    fetches: int = setting(64, "Concurrent direct fetches for clients; further ones get 503.", at_least=0)
+    fetch_time: timedelta = setting(
+        timedelta(seconds=60), "Time limit of a direct fetch with all its redirects; then 504.", at_least=_MOMENT
     )
-    head_time: Annotated[timedelta, Setting("Time limit for receiving a request head; then 408.", at_least=_MOMENT)] = (
-        timedelta(seconds=10)
+    passed_on: int = setting(
+        5_000, "Concurrent requests from one lookup process to the core; further ones get 503.", at_least=1
     )
-    stalled: Annotated[
-        timedelta, Setting("How long a client may leave a response unread before it is disconnected.", at_least=_MOMENT)
-    ] = timedelta(seconds=30)
-    kept_alive: Annotated[
-        timedelta, Setting("How long an idle connection is kept open.", at_least=timedelta(seconds=1))
-    ] = timedelta(seconds=75)
+    body_size: Size = setting(Size(2**20), "Maximum size of a request body; a larger one gets 413.", at_least=1024)
+    body_time: timedelta = setting(
+        timedelta(seconds=10), "Time limit for receiving a request body; then 408.", at_least=_MOMENT
+    )
+    head_size: Size = setting(Size(32 * 1024), "Maximum size of a request head; a larger one gets 431.", at_least=1024)
+    head_time: timedelta = setting(
+        timedelta(seconds=10), "Time limit for receiving a request head; then 408.", at_least=_MOMENT
+    )
+    stalled: timedelta = setting(
+        timedelta(seconds=30),
+        "How long a client may leave a response unread before it is disconnected.",
+        at_least=_MOMENT,
+    )
+    kept_alive: timedelta = setting(
+        timedelta(seconds=75), "How long an idle connection is kept open.", at_least=timedelta(seconds=1)
+    )

@@ -2,85 +2,65 @@
 
 # No `from __future__ import annotations`: the annotations are read at run time.
 from pathlib import Path
-from typing import Annotated
 
-from scoter.config.settings import Section, Setting
+from scoter.config.settings import Section, setting
 
 
 class UrlFilterSettings(Section, frozen=True):
     """URL filters: a URL is kept if every filter keeps it."""
 
-    order: Annotated[
-        tuple[str, ...],
-        Setting(
-            "Active URL filters, in order.",
-            nutch=("urlfilter.order",),
-            example='["regex", "validator"]',
-            departs="Nutch runs the active plug-ins in any order if it is empty",
-        ),
-    ] = ("validator", "suffix")
-    exemptions: Annotated[
-        tuple[str, ...],
-        Setting(
-            "Exemption plug-ins, which may keep links that db.ignore_external_links would drop.",
-            example='["ignoreexempt"]',
-        ),
-    ] = ()
-    regex_file: Annotated[
-        Path | None,
-        Setting("Rule file of the filter regex; empty means the built-in rules.", nutch=("urlfilter.regex.file",)),
-    ] = None
-    prefix_file: Annotated[
-        Path | None,
-        Setting("Prefixes for the filter prefix; required if it is active.", nutch=("urlfilter.prefix.file",)),
-    ] = None
-    suffix_file: Annotated[
-        Path | None,
-        Setting("Rule file of the filter suffix; empty means the built-in rules.", nutch=("urlfilter.suffix.file",)),
-    ] = None
-    domain_file: Annotated[
-        Path | None,
-        Setting(
-            "Hosts, domains and suffixes that the filter domain keeps; required if it is active.",
-            nutch=("urlfilter.domain.file",),
-        ),
-    ] = None
-    domaindenylist_file: Annotated[
-        Path | None,
-        Setting(
-            "Hosts, domains and suffixes that the filter domaindenylist drops; required if it is active.",
-            nutch=("urlfilter.domaindenylist.file", "urlfilter.domainblacklist.file"),
-        ),
-    ] = None
-    scope_file: Annotated[
-        Path | None,
-        Setting("Hosts and domains that the filter scope keeps; `scoter crawl` writes such a file."),
-    ] = None
-    fast_file: Annotated[
-        Path | None,
-        Setting(
-            "Rules per host and domain of the filter fast; required if it is active.", nutch=("urlfilter.fast.file",)
-        ),
-    ] = None
-    fast_url_max_length: Annotated[
-        int | None,
-        Setting("Longest URL that the filter fast keeps.", nutch=("urlfilter.fast.url.max.length",), at_least=1),
-    ] = None
-    fast_url_path_max_length: Annotated[
-        int | None,
-        Setting("Longest path that the filter fast keeps.", nutch=("urlfilter.fast.url.path.max.length",), at_least=1),
-    ] = None
-    fast_url_query_max_length: Annotated[
-        int | None,
-        Setting(
-            "Longest query that the filter fast keeps.", nutch=("urlfilter.fast.url.query.max.length",), at_least=0
-        ),
-    ] = None
+    order: tuple[str, ...] = setting(
+        ("validator", "suffix"),
+        "Active URL filters, in order.",
+        nutch=("urlfilter.order",),
+        example='["regex", "validator"]',
+        departs="Nutch runs the active plug-ins in any order if it is empty",
+    )
+    exemptions: tuple[str, ...] = setting(
+        (),
+        "Exemption plug-ins, which may keep links that db.ignore_external_links would drop.",
+        example='["ignoreexempt"]',
+    )
+    regex_file: Path | None = setting(
+        None, "Rule file of the filter regex; empty means the built-in rules.", nutch=("urlfilter.regex.file",)
+    )
+    prefix_file: Path | None = setting(
+        None, "Prefixes for the filter prefix; required if it is active.", nutch=("urlfilter.prefix.file",)
+    )
+    suffix_file: Path | None = setting(
+        None, "Rule file of the filter suffix; empty means the built-in rules.", nutch=("urlfilter.suffix.file",)
+    )
+    domain_file: Path | None = setting(
+        None,
+        "Hosts, domains and suffixes that the filter domain keeps; required if it is active.",
+        nutch=("urlfilter.domain.file",),
+    )
+    domaindenylist_file: Path | None = setting(
+        None,
+        "Hosts, domains and suffixes that the filter domaindenylist drops; required if it is active.",
+        nutch=("urlfilter.domaindenylist.file", "urlfilter.domainblacklist.file"),
+    )
+    scope_file: Path | None = setting(
+        None, "Hosts and domains that the filter scope keeps; `scoter crawl` writes such a file."
+    )
+    fast_file: Path | None = setting(
+        None, "Rules per host and domain of the filter fast; required if it is active.", nutch=("urlfilter.fast.file",)
+    )
+    fast_url_max_length: int | None = setting(
+        None, "Longest URL that the filter fast keeps.", nutch=("urlfilter.fast.url.max.length",), at_least=1
+    )
+    fast_url_path_max_length: int | None = setting(
+        None, "Longest path that the filter fast keeps.", nutch=("urlfilter.fast.url.path.max.length",), at_least=1
+    )
+    fast_url_query_max_length: int | None = setting(
+        None, "Longest query that the filter fast keeps.", nutch=("urlfilter.fast.url.query.max.length",), at_least=0
+    )
 
 
-def _scope(scope: str) -> Setting:
+def _scope(scope: str) -> Path | None:
     """Declare the rule file of one scope."""
-    return Setting(
+    return setting(
+        None,
         f"Rule file of the normaliser regex in the scope {scope}; empty means urlnormalizer.regex_file.",
         nutch=(f"urlnormalizer.regex.file.{scope}",),
     )
@@ -89,66 +69,50 @@ def _scope(scope: str) -> Setting:
 class UrlNormalizerSettings(Section, frozen=True):
     """URL normalisers: each rewrites the result of the one before."""
 
-    order: Annotated[
-        tuple[str, ...],
-        Setting(
-            "Active URL normalisers, in order.",
-            nutch=("urlnormalizer.order",),
-            example='["basic", "regex"]',
-            departs="the rules of Nutch's regex normaliser do not suit every crawl",
-        ),
-    ] = ("basic",)
-    loop_count: Annotated[
-        int,
-        Setting(
-            "Maximum number of passes over the chain.", nutch=("urlnormalizer.loop.count",), at_least=1, at_most=100
-        ),
-    ] = 1
-    basic_host_trim_trailing_dot: Annotated[
-        bool, Setting("Remove a trailing dot from host names.", nutch=("urlnormalizer.basic.host.trim-trailing-dot",))
-    ] = False
-    regex_file: Annotated[
-        Path | None,
-        Setting(
-            "Rule file of the normaliser regex; empty means the built-in rules.", nutch=("urlnormalizer.regex.file",)
-        ),
-    ] = None
-    regex_file_partition: Annotated[Path | None, _scope("partition")] = None
-    regex_file_generate_host_count: Annotated[Path | None, _scope("generate_host_count")] = None
-    regex_file_fetcher: Annotated[Path | None, _scope("fetcher")] = None
-    regex_file_crawldb: Annotated[Path | None, _scope("crawldb")] = None
-    regex_file_linkdb: Annotated[Path | None, _scope("linkdb")] = None
-    regex_file_inject: Annotated[Path | None, _scope("inject")] = None
-    regex_file_outlink: Annotated[Path | None, _scope("outlink")] = None
-    regex_file_indexer: Annotated[Path | None, _scope("indexer")] = None
-    host_file: Annotated[
-        Path | None,
-        Setting(
-            "Hosts and their replacements for the normaliser host; required if it is active.",
-            nutch=("urlnormalizer.hosts.file",),
-        ),
-    ] = None
-    slash_file: Annotated[
-        Path | None,
-        Setting(
-            "Hosts with or without trailing slashes for the normaliser slash; required if it is active.",
-            nutch=("urlnormalizer.slashes.file",),
-        ),
-    ] = None
-    protocols_file: Annotated[
-        Path | None,
-        Setting(
-            "Hosts and their protocols for the normaliser protocol; this or urlnormalizer.protocols_rules is "
-            "required if it is active.",
-            nutch=("urlnormalizer.protocols.file",),
-        ),
-    ] = None
-    protocols_rules: Annotated[
-        tuple[str, ...],
-        Setting(
-            "Rules of the normaliser protocol, in place of a file.",
-            nutch=("urlnormalizer.protocols.rules",),
-            nutch_unit="lines",
-            example='["*.example.org https"]',
-        ),
-    ] = ()
+    order: tuple[str, ...] = setting(
+        ("basic",),
+        "Active URL normalisers, in order.",
+        nutch=("urlnormalizer.order",),
+        example='["basic", "regex"]',
+        departs="the rules of Nutch's regex normaliser do not suit every crawl",
+    )
+    loop_count: int = setting(
+        1, "Maximum number of passes over the chain.", nutch=("urlnormalizer.loop.count",), at_least=1, at_most=100
+    )
+    basic_host_trim_trailing_dot: bool = setting(
+        False, "Remove a trailing dot from host names.", nutch=("urlnormalizer.basic.host.trim-trailing-dot",)
+    )
+    regex_file: Path | None = setting(
+        None, "Rule file of the normaliser regex; empty means the built-in rules.", nutch=("urlnormalizer.regex.file",)
+    )
+    regex_file_partition: Path | None = _scope("partition")
+    regex_file_generate_host_count: Path | None = _scope("generate_host_count")
+    regex_file_fetcher: Path | None = _scope("fetcher")
+    regex_file_crawldb: Path | None = _scope("crawldb")
+    regex_file_linkdb: Path | None = _scope("linkdb")
+    regex_file_inject: Path | None = _scope("inject")
+    regex_file_outlink: Path | None = _scope("outlink")
+    regex_file_indexer: Path | None = _scope("indexer")
+    host_file: Path | None = setting(
+        None,
+        "Hosts and their replacements for the normaliser host; required if it is active.",
+        nutch=("urlnormalizer.hosts.file",),
+    )
+    slash_file: Path | None = setting(
+        None,
+        "Hosts with or without trailing slashes for the normaliser slash; required if it is active.",
+        nutch=("urlnormalizer.slashes.file",),
+    )
+    protocols_file: Path | None = setting(
+        None,
+        "Hosts and their protocols for the normaliser protocol; this or urlnormalizer.protocols_rules is "
+        "required if it is active.",
+        nutch=("urlnormalizer.protocols.file",),
+    )
+    protocols_rules: tuple[str, ...] = setting(
+        (),
+        "Rules of the normaliser protocol, in place of a file.",
+        nutch=("urlnormalizer.protocols.rules",),
+        nutch_unit="lines",
+        example='["*.example.org https"]',
+    )

@@ -72,7 +72,7 @@ def canonical_text(text: str, *, trim_trailing_dot: bool = False) -> str | None:
     if pieces is None or not pieces.host.endswith("."):
         return found
     host = pieces.host.rstrip(".")
-    # Parse again: without its dot a host may turn out to be an IP address. Without a host, the path would be read as one.
+    # Parse again: without its dot a host may turn out to be an IP address. Without a host, the path would become one.
     return canonical_text(str(replace(pieces, host=host))) if host else None
 
 
