@@ -5,11 +5,13 @@ Each reads its rule file and applies the rules of ``scoter.core.filters``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Protocol
 
 from msgspec import Struct
 
-from scoter.builtin.rulefiles import read_rules, slow_warnings
+from scoter.builtin.rulefiles import configured_rules, slow_warnings
 from scoter.config import Setting
 from scoter.core.filters import affixes, domain, fast, regex, validator
 from scoter.core.url import Url
@@ -25,12 +27,14 @@ class FilterRules(Protocol):
 
 
 class _RuleFilter:
-    """Keeps what its rules keep."""
+    """Keeps what the rules in its file keep."""
 
     warnings: tuple[str, ...] = ()
 
-    def __init__(self, rules: FilterRules) -> None:
-        self._rules = rules
+    def __init__(self, setup: Setup, setting: str, parse: Callable[..., FilterRules], shipped: str = "") -> None:
+        file = configured_rules(setup, setting, shipped)
+        self._rules = parse(file.lines, file.source)
+        self.warnings = slow_warnings(getattr(self._rules, "slow", ()), file.source)
 
     def keeps(self, url: Url) -> bool:
         return self._rules.keeps(url)
@@ -43,66 +47,61 @@ class RegexUrlFilter(_RuleFilter):
     """Keeps or drops a URL by the first regular expression that matches it."""
 
     def __init__(self, setup: Setup) -> None:
-        file = read_rules(setup.config.urlfilter.regex_file, "urlfilter.regex_file", "regex-urlfilter.txt")
-        rules = regex.parse(file.lines, file.source)
-        super().__init__(rules)
-        self.warnings = slow_warnings(rules.slow, file.source)
+        super().__init__(setup, "urlfilter.regex_file", regex.parse, "regex-urlfilter.txt")
 
 
 class AutomatonUrlFilter(_RuleFilter):
     """The regex filter, limited to patterns that run in linear time."""
 
     def __init__(self, setup: Setup) -> None:
-        file = read_rules(setup.config.urlfilter.regex_file, "urlfilter.regex_file", "regex-urlfilter.txt")
-        rules = regex.parse(file.lines, file.source)
-        if rules.slow:
-            raise RuleError(
-                f"the pattern {rules.slow[0].pattern.text} cannot be matched in linear time",
-                file=file.source,
-                line=rules.slow[0].line,
-                hint="Avoid look-around, back-references and possessive groups, or use the filter regex.",
-            )
-        super().__init__(rules)
+        super().__init__(setup, "urlfilter.regex_file", _linear, "regex-urlfilter.txt")
+
+
+def _linear(lines: Sequence[str], source: str) -> regex.RegexRules:
+    rules = regex.parse(lines, source)
+    if rules.slow:
+        raise RuleError(
+            f"the pattern {rules.slow[0].pattern.text} cannot be matched in linear time",
+            file=source,
+            line=rules.slow[0].line,
+            hint="Avoid look-around, back-references and possessive groups, or use the filter regex.",
+        )
+    return rules
 
 
 class PrefixUrlFilter(_RuleFilter):
     """Keeps the URLs that start with one of its prefixes."""
 
     def __init__(self, setup: Setup) -> None:
-        file = read_rules(setup.config.urlfilter.prefix_file, "urlfilter.prefix_file")
-        super().__init__(affixes.parse_prefixes(file.lines, file.source))
+        super().__init__(setup, "urlfilter.prefix_file", affixes.parse_prefixes)
 
 
 class SuffixUrlFilter(_RuleFilter):
     """Keeps or drops a URL by what it ends with."""
 
     def __init__(self, setup: Setup) -> None:
-        file = read_rules(setup.config.urlfilter.suffix_file, "urlfilter.suffix_file", "suffix-urlfilter.txt")
-        super().__init__(affixes.parse_suffixes(file.lines, file.source))
+        super().__init__(setup, "urlfilter.suffix_file", affixes.parse_suffixes, "suffix-urlfilter.txt")
 
 
 class ScopeUrlFilter(_RuleFilter):
     """Keeps the URLs of the hosts or domains that a crawl was started with."""
 
     def __init__(self, setup: Setup) -> None:
-        file = read_rules(setup.config.urlfilter.scope_file, "urlfilter.scope_file")
-        super().__init__(domain.parse_scope(file.lines, file.source))
+        super().__init__(setup, "urlfilter.scope_file", domain.parse_scope)
 
 
 class DomainUrlFilter(_RuleFilter):
     """Keeps the URLs of the hosts, domains and suffixes that it lists."""
 
     def __init__(self, setup: Setup) -> None:
-        file = read_rules(setup.config.urlfilter.domain_file, "urlfilter.domain_file")
-        super().__init__(domain.parse_domains(file.lines, file.source))
+        super().__init__(setup, "urlfilter.domain_file", domain.parse_domains)
 
 
 class DomainDenylistUrlFilter(_RuleFilter):
     """Drops the URLs of the hosts, domains and suffixes that it lists."""
 
     def __init__(self, setup: Setup) -> None:
-        file = read_rules(setup.config.urlfilter.domaindenylist_file, "urlfilter.domaindenylist_file")
-        super().__init__(domain.parse_domains(file.lines, file.source, keep=False))
+        super().__init__(setup, "urlfilter.domaindenylist_file", partial(domain.parse_domains, keep=False))
 
 
 class FastUrlFilter(_RuleFilter):
@@ -110,13 +109,10 @@ class FastUrlFilter(_RuleFilter):
 
     def __init__(self, setup: Setup) -> None:
         settings = setup.config.urlfilter
-        file = read_rules(settings.fast_file, "urlfilter.fast_file")
         lengths = fast.LengthLimits(
             settings.fast_url_max_length, settings.fast_url_path_max_length, settings.fast_url_query_max_length
         )
-        rules = fast.parse(file.lines, file.source, lengths)
-        super().__init__(rules)
-        self.warnings = slow_warnings(rules.slow, file.source)
+        super().__init__(setup, "urlfilter.fast_file", partial(fast.parse, lengths=lengths))
 
 
 class ValidatorSettings(Struct, frozen=True):
@@ -133,19 +129,14 @@ class ValidatorUrlFilter(_RuleFilter):
 
     def __init__(self, setup: Setup) -> None:
         settings = setup.settings or ValidatorSettings()
-        super().__init__(validator.ValidatorRules(settings.schemes, settings.longest))
+        self._rules = validator.ValidatorRules(settings.schemes, settings.longest)
 
 
-class IgnoreExemptUrlExemption:
+class IgnoreExemptUrlExemption(_RuleFilter):
     """Lets a link leave its site if a regex rule keeps its target."""
 
     def __init__(self, setup: Setup) -> None:
-        file = read_rules(setup.config.db.ignore_external_exemptions_file, "db.ignore_external_exemptions_file")
-        self._rules = regex.parse(file.lines, file.source)
-        self.warnings = slow_warnings(self._rules.slow, file.source)
+        super().__init__(setup, "db.ignore_external_exemptions_file", regex.parse)
 
     def exempts(self, source: Url, target: Url) -> bool:
-        return self._rules.keeps(target)
-
-    def explain(self, url: Url) -> str:
-        return self._rules.explain(url)
+        return self.keeps(target)

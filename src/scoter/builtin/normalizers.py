@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import get_args
 
-from scoter.builtin.rulefiles import RuleFile, read_rules, slow_warnings
+from scoter.builtin.rulefiles import RuleFile, configured_rules, slow_warnings
 from scoter.core.normalizers import by_host, regex, url_pieces
 from scoter.plugins import Scope, Setup
 
@@ -24,15 +23,13 @@ class RegexUrlNormalizer:
     """Replaces what regular expressions match; each scope may have its own rules."""
 
     def __init__(self, setup: Setup) -> None:
-        settings = setup.config.urlnormalizer
         self._scopes: dict[str, regex.RegexNormalizerRules] = {}
         self.warnings: tuple[str, ...] = ()
-        self._default = self._read(settings.regex_file, "urlnormalizer.regex_file", "regex-normalize.xml")
+        self._default = self._read(setup, "regex_file", "regex-normalize.xml")
         for scope in get_args(Scope):
             key = f"regex_file_{scope}"
-            path = getattr(settings, key, None)  # the scope default uses regex_file
-            if path is not None:
-                self._scopes[scope] = self._read(path, f"urlnormalizer.{key}")
+            if getattr(setup.config.urlnormalizer, key, None) is not None:  # the scope default uses regex_file
+                self._scopes[scope] = self._read(setup, key)
 
     def normalize(self, text: str, scope: Scope) -> str | None:
         return self._scopes.get(scope, self._default).normalize(text)
@@ -40,8 +37,8 @@ class RegexUrlNormalizer:
     def explain(self, text: str, scope: Scope) -> str:
         return self._scopes.get(scope, self._default).explain(text)
 
-    def _read(self, path: Path | None, setting: str, shipped: str = "") -> regex.RegexNormalizerRules:
-        file = read_rules(path, setting, shipped)
+    def _read(self, setup: Setup, key: str, shipped: str = "") -> regex.RegexNormalizerRules:
+        file = configured_rules(setup, f"urlnormalizer.{key}", shipped)
         rules = regex.parse(file.lines, file.source)
         self.warnings += slow_warnings(rules.slow, file.source)
         return rules
@@ -50,8 +47,7 @@ class RegexUrlNormalizer:
 class QuerystringUrlNormalizer:
     """Sorts the parameters of the query."""
 
-    def __init__(self, setup: Setup) -> None:
-        pass
+    def __init__(self, setup: Setup) -> None: ...
 
     def normalize(self, text: str, scope: Scope) -> str | None:
         return url_pieces.sort_query(text)
@@ -61,7 +57,7 @@ class SlashUrlNormalizer:
     """Adds or removes the slash at the end of a path, by host."""
 
     def __init__(self, setup: Setup) -> None:
-        file = read_rules(setup.config.urlnormalizer.slash_file, "urlnormalizer.slash_file")
+        file = configured_rules(setup, "urlnormalizer.slash_file")
         self._rules = by_host.parse_slashes(file.lines, file.source)
 
     def normalize(self, text: str, scope: Scope) -> str | None:
@@ -72,7 +68,7 @@ class HostUrlNormalizer:
     """Replaces one host by another."""
 
     def __init__(self, setup: Setup) -> None:
-        file = read_rules(setup.config.urlnormalizer.host_file, "urlnormalizer.host_file")
+        file = configured_rules(setup, "urlnormalizer.host_file")
         self._rules = by_host.parse_hosts(file.lines, file.source)
 
     def normalize(self, text: str, scope: Scope) -> str | None:
@@ -86,7 +82,7 @@ class ProtocolUrlNormalizer:
         settings = setup.config.urlnormalizer
         file = RuleFile("urlnormalizer.protocols_rules", settings.protocols_rules)
         if not settings.protocols_rules:  # as in Nutch, rules in the configuration win over those in a file
-            file = read_rules(settings.protocols_file, "urlnormalizer.protocols_file")
+            file = configured_rules(setup, "urlnormalizer.protocols_file")
         self._rules = by_host.parse_protocols(file.lines, file.source)
 
     def normalize(self, text: str, scope: Scope) -> str | None:
@@ -96,8 +92,7 @@ class ProtocolUrlNormalizer:
 class AjaxUrlNormalizer:
     """Turns ``#!state`` into a query parameter, and back for the index."""
 
-    def __init__(self, setup: Setup) -> None:
-        pass
+    def __init__(self, setup: Setup) -> None: ...
 
     def normalize(self, text: str, scope: Scope) -> str | None:
         return url_pieces.restore_fragment(text) if scope == "indexer" else url_pieces.escape_fragment(text)
@@ -106,8 +101,7 @@ class AjaxUrlNormalizer:
 class PassUrlNormalizer:
     """Changes nothing."""
 
-    def __init__(self, setup: Setup) -> None:
-        pass
+    def __init__(self, setup: Setup) -> None: ...
 
     def normalize(self, text: str, scope: Scope) -> str | None:
         return text

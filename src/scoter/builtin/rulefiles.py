@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.resources import files
+from operator import attrgetter
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 from scoter.config.named_files import lines_in, lines_of
 from scoter.core.pattern import PATIENCE, Pattern
 from scoter.errors import ConfigError
+from scoter.plugins import Setup
 
 LARGEST_FILE: Final = 64 * 1024 * 1024
 
@@ -45,6 +47,11 @@ def read_rules(path: Path | None, setting: str, shipped: str = "", largest: int 
         return RuleFile(f"scoter:{shipped}", lines_in(data, shipped))
     hint = "Split the rules, or use the filters domain and fast, which need less memory per rule."
     return RuleFile(str(path), lines_of(path, setting, largest=largest, too_large=hint))
+
+
+def configured_rules(setup: Setup, setting: str, shipped: str = "") -> RuleFile:
+    """Read the rule file of a setting such as ``urlfilter.regex_file``."""
+    return read_rules(attrgetter(setting)(setup.config), setting, shipped)
 
 
 def slow_warnings(rules: Iterable[SlowRule], source: str) -> tuple[str, ...]:

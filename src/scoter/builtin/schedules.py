@@ -16,23 +16,10 @@ from typing import Annotated, Any
 
 from msgspec import Struct
 
-from scoter.builtin.rulefiles import read_rules
+from scoter.builtin.rulefiles import configured_rules, read_rules
 from scoter.config import Setting
+from scoter.core import schedule
 from scoter.core.datum import FIXED_INTERVAL, CrawlDatum
-from scoter.core.schedule import (
-    FIXED_NUMBER,
-    MEDIA_TYPE,
-    RETRY_AFTER,
-    AdaptiveSchedule,
-    Change,
-    IntervalBounds,
-    IntervalRates,
-    MimeAdaptiveSchedule,
-    Schedule,
-    nine_tenths,
-    parse_bounds,
-    parse_rates,
-)
 from scoter.core.url import Url
 from scoter.plugins import Setup
 
@@ -44,13 +31,13 @@ _MICROSECONDS = 1_000_000
 class _RuleSchedule:
     """Schedules by the rules of ``core.schedule``."""
 
-    def __init__(self, rules: Schedule) -> None:
+    def __init__(self, rules: schedule.Schedule) -> None:
         self.rules = rules
 
     def first(self, datum: CrawlDatum, now: datetime) -> CrawlDatum:
         return self.rules.first(datum, now)
 
-    def fetched(self, url: Url, datum: CrawlDatum, fetched: datetime, change: Change) -> CrawlDatum:
+    def fetched(self, url: Url, datum: CrawlDatum, fetched: datetime, change: schedule.Change) -> CrawlDatum:
         return self.rules.fetched(url, datum, fetched, change)
 
     def retry(self, datum: CrawlDatum, fetched: datetime) -> CrawlDatum:
@@ -69,21 +56,21 @@ class _RuleSchedule:
         return {"fetch_time": table.now, "interval": _seconds(self.rules.default_interval), "retries": 0}
 
     def fetched_columns(self, table: Any) -> Columns:
-        if isinstance(self.rules, AdaptiveSchedule):
+        if isinstance(self.rules, schedule.AdaptiveSchedule):
             return _adaptive_columns(self.rules, table)
         return _after(table, _interval(self.rules, table))
 
     def retry_columns(self, table: Any) -> Columns:
-        return {"fetch_time": _later(table, _seconds(RETRY_AFTER)), "retries": table.retries + 1}
+        return {"fetch_time": _later(table, _seconds(schedule.RETRY_AFTER)), "retries": table.retries + 1}
 
     def gone_columns(self, table: Any) -> Columns:
         longer = _whole(_interval(self.rules, table) * _real(1.5))
-        limit = _seconds(nine_tenths(self.rules.max_interval))
+        limit = _seconds(schedule.nine_tenths(self.rules.max_interval))
         interval = (longer < self.rules.max_interval.total_seconds()).ifelse(longer, limit)
         return {"interval": interval, "fetch_time": _later(table, interval)}
 
     def force_columns(self, table: Any) -> Columns:
-        limit = _seconds(nine_tenths(self.rules.max_interval))
+        limit = _seconds(schedule.nine_tenths(self.rules.max_interval))
         return {
             "interval": (table.interval > self.rules.max_interval.total_seconds()).ifelse(limit, table.interval),
             "status": "unfetched",
@@ -97,7 +84,7 @@ class DefaultFetchSchedule(_RuleSchedule):
     """Fetches every page again after its interval."""
 
     def __init__(self, setup: Setup) -> None:
-        super().__init__(Schedule(**_common(setup)))
+        super().__init__(schedule.Schedule(**_common(setup)))
 
 
 class HostBounds(Struct, frozen=True):
@@ -114,7 +101,7 @@ class AdaptiveFetchSchedule(_RuleSchedule):
     Settings = HostBounds
 
     def __init__(self, setup: Setup) -> None:
-        super().__init__(AdaptiveSchedule(**_adaptive(setup, "plugin.schedule-adaptive.host_file")))
+        super().__init__(schedule.AdaptiveSchedule(**_adaptive(setup, "plugin.schedule-adaptive.host_file")))
 
 
 class MimeAdaptiveFetchSchedule(_RuleSchedule):
@@ -123,12 +110,10 @@ class MimeAdaptiveFetchSchedule(_RuleSchedule):
     Settings = HostBounds
 
     def __init__(self, setup: Setup) -> None:
-        file = read_rules(
-            setup.config.db.fetch_schedule_mime_file, "db.fetch_schedule_mime_file", "adaptive-mimetypes.txt"
-        )
-        rates = parse_rates(file.lines, file.source)
+        file = configured_rules(setup, "db.fetch_schedule_mime_file", "adaptive-mimetypes.txt")
+        rates = schedule.parse_rates(file.lines, file.source)
         adaptive = _adaptive(setup, "plugin.schedule-mime-adaptive.host_file")
-        super().__init__(MimeAdaptiveSchedule(**adaptive, by_media_type=rates))
+        super().__init__(schedule.MimeAdaptiveSchedule(**adaptive, by_media_type=rates))
 
 
 def _common(setup: Setup) -> dict[str, Any]:
@@ -138,13 +123,13 @@ def _common(setup: Setup) -> dict[str, Any]:
 
 def _adaptive(setup: Setup, setting: str) -> dict[str, Any]:
     db = setup.config.db
-    bounds = IntervalBounds(db.fetch_schedule_adaptive_min_interval, db.fetch_schedule_adaptive_max_interval)
+    bounds = schedule.IntervalBounds(db.fetch_schedule_adaptive_min_interval, db.fetch_schedule_adaptive_max_interval)
     host_bounds = {}
     if setup.settings is not None and setup.settings.host_file is not None:
         file = read_rules(setup.settings.host_file, setting)
-        host_bounds = dict(parse_bounds(file.lines, file.source, bounds))
+        host_bounds = dict(schedule.parse_bounds(file.lines, file.source, bounds))
     return _common(setup) | {
-        "rates": IntervalRates(db.fetch_schedule_adaptive_inc_rate, db.fetch_schedule_adaptive_dec_rate),
+        "rates": schedule.IntervalRates(db.fetch_schedule_adaptive_inc_rate, db.fetch_schedule_adaptive_dec_rate),
         "bounds": bounds,
         "sync": db.fetch_schedule_adaptive_sync_delta,
         "sync_rate": db.fetch_schedule_adaptive_sync_delta_rate,
@@ -168,7 +153,7 @@ def _after(table: Any, interval: Any) -> Columns:
     }
 
 
-def _adaptive_columns(rules: AdaptiveSchedule, table: Any) -> Columns:
+def _adaptive_columns(rules: schedule.AdaptiveSchedule, table: Any) -> Columns:
     low, high, far = _bounds(rules, table)
     plain = _after(table, _adapted(rules, table))
     interval, offset = plain["interval"], 0
@@ -192,7 +177,7 @@ def _adaptive_columns(rules: AdaptiveSchedule, table: Any) -> Columns:
     }
 
 
-def _adapted(rules: AdaptiveSchedule, table: Any) -> Any:
+def _adapted(rules: schedule.AdaptiveSchedule, table: Any) -> Any:
     """Return the interval after a page was found changed or unchanged."""
     interval = _interval(rules, table)
     shorter, longer = _rates(rules, table)
@@ -203,22 +188,22 @@ def _adapted(rules: AdaptiveSchedule, table: Any) -> Any:
     )
 
 
-def _rates(rules: AdaptiveSchedule, table: Any) -> tuple[Any, Any]:
+def _rates(rules: schedule.AdaptiveSchedule, table: Any) -> tuple[Any, Any]:
     shorter, longer = _real(1 - rules.rates.shorter), _real(1 + rules.rates.longer)
-    if not isinstance(rules, MimeAdaptiveSchedule) or not rules.by_media_type:
+    if not isinstance(rules, schedule.MimeAdaptiveSchedule) or not rules.by_media_type:
         return shorter, longer
-    media_type = table.metadata.get(MEDIA_TYPE, "").re_extract(r"^\s*([^;]*?)\s*(;|$)", 1).lower()
-    found: Sequence[tuple[str, IntervalRates]] = sorted(rules.by_media_type.items())
+    media_type = table.metadata.get(schedule.MEDIA_TYPE, "").re_extract(r"^\s*([^;]*?)\s*(;|$)", 1).lower()
+    found = sorted(rules.by_media_type.items())
     return (
         _looked_up(media_type, [(name, _real(1 - rates.shorter)) for name, rates in found], shorter),
         _looked_up(media_type, [(name, _real(1 + rates.longer)) for name, rates in found], longer),
     )
 
 
-def _bounds(rules: AdaptiveSchedule, table: Any) -> tuple[Any, Any, Any]:
+def _bounds(rules: schedule.AdaptiveSchedule, table: Any) -> tuple[Any, Any, Any]:
     """Return the shortest and longest interval of a host, and the largest offset."""
 
-    def by_host(value: Callable[[IntervalBounds], int]) -> Any:
+    def by_host(value: Callable[[schedule.IntervalBounds], int]) -> Any:
         own = [(host, value(bounds)) for host, bounds in sorted(rules.host_bounds.items())]
         return _looked_up(table.host, own, value(rules.bounds)) if own else value(rules.bounds)
 
@@ -231,11 +216,11 @@ def _bounds(rules: AdaptiveSchedule, table: Any) -> tuple[Any, Any, Any]:
 
 def _fixed(table: Any) -> Any:
     text = table.metadata.get(FIXED_INTERVAL, "")
-    number = text.re_search(FIXED_NUMBER).ifelse(text, "").try_cast("float64")
+    number = text.re_search(schedule.FIXED_NUMBER).ifelse(text, "").try_cast("float64")
     return _whole(number)
 
 
-def _interval(rules: Schedule, table: Any) -> Any:
+def _interval(rules: schedule.Schedule, table: Any) -> Any:
     return (table.interval == 0).ifelse(_seconds(rules.default_interval), table.interval)
 
 
