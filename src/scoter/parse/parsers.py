@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from msgspec.structs import asdict, replace
 
@@ -44,32 +44,37 @@ class HtmlParser:
         return not self._can_take_long and is_harmless(content.body)
 
 
-class TextParser:
+class PageParser:
+    """A parser of one page per content, with the robots directives of its header fields."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._agents = HtmlOptions.of(setup.config).agents
+
+    def _page(self, content: Content, **fields: Any) -> Page:
+        said = asdict(directives((), content.robots, self._agents))
+        return Page(**{"url": content.url, "media_type": content.media_type, **said, **fields})
+
+
+class TextParser(PageParser):
     """Parses plain text. It has no title and no links."""
 
     media_types: tuple[str, ...] = (TEXT,)
 
     def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
         self._default = setup.config.parse.character_encoding_default
-        self._agents = HtmlOptions.of(setup.config).agents
 
     def parse(self, content: Content) -> Sequence[Page]:
         source = decode_page(content.body, content.encoding, self._default, markup=False)
-        page = Page(
-            url=content.url,
-            text=source.utf8.decode().replace("\r\n", "\n").strip(),
-            **asdict(directives((), content.robots, self._agents)),
-            encoding=source.encoding,
-            media_type=content.media_type,
-            doubt=doubt_about(content, source, markup=False),
-        )
-        return (page,)
+        text = source.utf8.decode().replace("\r\n", "\n").strip()
+        doubt = doubt_about(content, source, markup=False)
+        return (self._page(content, text=text, encoding=source.encoding, doubt=doubt),)
 
     def in_place(self, content: Content) -> bool:
         return True
 
 
-class ScriptParser:
+class ScriptParser(PageParser):
     """Parses JavaScript for the absolute URLs and paths in its strings."""
 
     media_types: tuple[str, ...] = (
@@ -77,26 +82,15 @@ class ScriptParser:
         *("text/ecmascript", "text/x-javascript"),
     )
     _kind = "text"
-
-    def __init__(self, setup: Setup) -> None:
-        self._agents = HtmlOptions.of(setup.config).agents
+    _addresses = staticmethod(script_addresses)
 
     def parse(self, content: Content) -> Sequence[Page]:
         source = decode_page(content.body, content.encoding, "utf-8", markup=False)
-        page = Page(
-            url=content.url,
-            outlinks=_outlinks(self._addresses(source.utf8.decode("utf-8", "replace")), content.url, self._kind),
-            **asdict(directives((), content.robots, self._agents)),
-            encoding=source.encoding,
-            media_type=content.media_type,
-        )
-        return (page,)
+        outlinks = _outlinks(self._addresses(source.utf8.decode("utf-8", "replace")), content.url, self._kind)
+        return (self._page(content, outlinks=outlinks, encoding=source.encoding),)
 
     def in_place(self, content: Content) -> bool:
         return len(content.body) <= IN_PLACE
-
-    def _addresses(self, text: str) -> Iterable[str]:
-        return script_addresses(text)
 
 
 class CssParser(ScriptParser):
@@ -104,9 +98,7 @@ class CssParser(ScriptParser):
 
     media_types: tuple[str, ...] = ("text/css",)
     _kind = "link"
-
-    def _addresses(self, text: str) -> Iterable[str]:
-        return css_addresses(text)
+    _addresses = staticmethod(css_addresses)
 
 
 def _outlinks(addresses: Iterable[str], base: Url, kind: str) -> tuple[Outlink, ...]:

@@ -12,6 +12,7 @@ from scoter.parse.documents.archive import UnreadableArchive, ZipArchive
 from scoter.parse.documents.ooxml import PropertyTexts, read_ooxml
 from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, PageMaker, about, authors, keywords
 from scoter.parse.documents.xmltext import TextBuilder, tell
+from scoter.parse.html.elements import name_set
 from scoter.plugins import Setup
 
 _OPEN: Final = "application/vnd.oasis.opendocument."
@@ -50,9 +51,7 @@ _COMPOUND: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # The stream of a compound file that holds an encrypted document (MS-OFFCRYPTO 2.3.4.4).
 _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 _SMALL_PART: Final = 1024 * 1024
-_NO_TEXT: Final = frozenset(
-    {"tracked-changes", "automatic-styles", "scripts", "font-face-decls", "annotation", "note-citation"}
-)
+_NO_TEXT: Final = name_set("tracked-changes automatic-styles scripts font-face-decls annotation note-citation")
 
 
 class OfficeParser:

@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Final
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from scoter.core.dates import parse_date
 from scoter.core.display import count
@@ -23,9 +22,8 @@ from scoter.parse.encoding import decode_page
 from scoter.parse.feeds.entries import FeedFound
 from scoter.parse.feeds.source import MOST, ElementCounter, Unpacked, XmlSource, local, walk
 from scoter.parse.feeds.xmlfeeds import FEED_ROOTS, read_xml_feed
-from scoter.parse.html import MOST_LINKS, HtmlOptions
-from scoter.parse.robots_meta import directives
-from scoter.plugins import Setup
+from scoter.parse.html import MOST_LINKS
+from scoter.parse.parsers import PageParser
 
 ROOTS: Final = frozenset(("urlset", "sitemapindex"))
 FREQUENCIES: Final = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
@@ -105,28 +103,18 @@ def read_source(source: XmlSource, base: Url, *, most: int, beside: bool) -> Sit
     return Sitemap(entries=tuple(found.entries), sitemaps=tuple(found.sitemaps), not_urls=found.not_urls, doubt=doubt)
 
 
-class SitemapParser:
+class SitemapParser(PageParser):
     """Reads sitemaps: the page's links are the listed pages or sitemaps."""
 
     media_types: tuple[str, ...] = ("application/xml", "text/xml", "application/gzip", "application/x-gzip")
-
-    def __init__(self, setup: Setup) -> None:
-        self._agents = HtmlOptions.of(setup.config).agents
 
     def parse(self, content: Content) -> Sequence[Page]:
         source = XmlSource(content.body, content.encoding)
         if source.root not in ROOTS:
             return ()
         found = read_source(source, content.url, most=MOST_LINKS, beside=True)
-        page = Page(
-            url=content.url,
-            outlinks=tuple(_outlinks(found)),
-            **asdict(directives((), content.robots, self._agents)),
-            encoding=source.encoding,
-            media_type=content.media_type,
-            doubt=found.doubt,
-        )
-        return (page,)
+        outlinks = tuple(_outlinks(found))
+        return (self._page(content, outlinks=outlinks, encoding=source.encoding, doubt=found.doubt),)
 
 
 def _outlinks(found: Sitemap) -> list[Outlink]:

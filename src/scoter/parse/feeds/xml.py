@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from msgspec.structs import asdict
-
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
 from scoter.parse.feeds.source import ElementCounter, XmlSource, local, walk
-from scoter.parse.html import LONGEST_TITLE, MOST_LINKS, HtmlOptions
-from scoter.parse.robots_meta import directives
-from scoter.plugins import Setup
+from scoter.parse.html import LONGEST_TITLE, MOST_LINKS
+from scoter.parse.parsers import PageParser
 
 _ATTRIBUTES: Final = {"href": "link", "src": "media"}
 _ADDRESSES: Final = frozenset(("loc", "url", "uri", "link", "href", "src"))
@@ -20,7 +17,7 @@ _NO_TEXT: Final = frozenset(("script", "style"))
 _LONGEST_ADDRESS: Final = 8_192
 
 
-class XmlParser:
+class XmlParser(PageParser):
     """Reads XML of any kind."""
 
     media_types: tuple[str, ...] = (
@@ -28,24 +25,19 @@ class XmlParser:
         *("application/mathml+xml", "application/xslt+xml"),
     )
 
-    def __init__(self, setup: Setup) -> None:
-        self._agents = HtmlOptions.of(setup.config).agents
-
     def parse(self, content: Content) -> Sequence[Page]:
         source = XmlSource(content.body, content.encoding)
         if not source.root:
             return ()
         found = _XmlTextReader(content.url)
         doubt = walk(source, found)
-        page = Page(
-            url=content.url,
+        page = self._page(
+            content,
             title=" ".join(found.title.split())[:LONGEST_TITLE],
             text="\n".join(filter(None, (" ".join(line.split()) for line in "".join(found.text).split("\n\n")))),
             outlinks=tuple(found.links.values()),
-            **asdict(directives((), content.robots, self._agents)),
             language=found.language,
             encoding=source.encoding,
-            media_type=content.media_type,
             doubt=doubt,
         )
         return (page,)

@@ -12,12 +12,21 @@ from scoter.parse.html.options import HtmlOptions
 VISITED: Final = ":not(div,p,li)"
 """Selector of the elements that the walk visits: all but the most frequent ones that only start a new line."""
 
-TEXT_LEVEL: Final = (
-    *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn", "em", "font"),
-    *("i", "ins", "kbd", "label", "mark", "nobr", "q", "rb", "rp", "rt", "rtc", "ruby", "s", "samp", "small", "span"),
-    *("strike", "strong", "sub", "sup", "time", "tt", "u", "var", "wbr"),
+
+def name_set(*lines: str) -> frozenset[str]:
+    """Return the names in lines of text.
+
+    >>> sorted(name_set("b i", "u"))
+    ['b', 'i', 'u']
+    """
+    return frozenset(name for line in lines for name in line.split())
+
+
+TEXT_LEVEL: Final = name_set(
+    "a abbr acronym b bdi bdo big blink cite code data del dfn em font i ins kbd label mark nobr q rb rp rt rtc ruby",
+    "s samp small span strike strong sub sup time tt u var wbr",
 )
-_NO_TEXT: Final = ("script", "style", "noscript", "template", "noframes", "noembed", "iframe", "svg")
+_NO_TEXT: Final = name_set("script style noscript template noframes noembed iframe svg")
 # Attributes that hold links. Nutch reads those of the first two lines, and forms if so configured.
 _LINK_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("a", "area", "link"), ("href",)),
@@ -26,7 +35,7 @@ _LINK_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     "video": ("poster", "src"),
     "object": ("data",),
 }
-_MEDIA: Final = frozenset({"audio", "embed", "object", "source", "track", "video"})
+_MEDIA: Final = name_set("audio embed object source track video")
 
 # Actions of the walk. From LINK on, the element has links.
 PIECE, ANCHOR, OUT, HEADING, META, TITLE, BASE, ROOT, LINK, IMAGE, REFERENCE, SCRIPT = range(12)

@@ -11,6 +11,7 @@ import re
 from typing import Final
 
 from scoter.core.url import Url
+from scoter.parse.html.elements import name_set
 from scoter.parse.main.inline import EM, STRONG, InlineWriter, clean, code_block
 from scoter.parse.main.tree import INLINE, TASK, Element, Node, Text
 
@@ -19,18 +20,11 @@ _HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
 _LISTS: Final = frozenset(("ul", "ol", "menu", "dir"))
 _LANGUAGE: Final = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|brush:?|sourceCode)[-\s]\s*([\w+#.-]{1,30})")
 _HIGHLIGHTED: Final = re.compile(r"(?:^|\s)(?:highlight|hljs)[-\s]\s*([\w+#.-]{1,30})")  # by a class of its own
-_NO_LANGUAGE: Final = frozenset(
-    (*("none", "default", "text", "plain", "plaintext", "nohighlight", "code", "block", "notranslate"),)
-)
+_NO_LANGUAGE: Final = name_set("none default text plain plaintext nohighlight code block notranslate")
 _SHORT_TERM: Final = 200  # characters of a definition that is written next to its term
 MOST_COLUMNS: Final = 50
 _LONG: Final = 300  # characters; a longer cell suggests a layout table
-_PLACED: Final = frozenset(
-    (
-        *("table", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "hr", "article", "section", "main", "form"),
-        *("blockquote",),
-    )
-)
+_PLACED: Final = name_set("table h1 h2 h3 h4 h5 h6 pre hr article section main form blockquote")
 _GROUPS: Final = frozenset(("thead", "tbody", "tfoot"))
 
 

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
+from scoter.parse.html.elements import name_set
 from scoter.parse.main.tree import INLINE, Element, Text, measure
 
 MAIN_SHARE: Final = 0.3
@@ -19,60 +20,36 @@ MOST: Final = 0.5  # share of the text; an element with more is not boilerplate,
 MOSTLY: Final = 0.6  # share of an element's text in links
 ENOUGH: Final = 300  # characters besides its comments that make a page more than a list of comments
 
-_ELEMENTS: Final = frozenset(("nav", "aside", "footer", "form", "menu", "search"))
-_ROLES: Final = frozenset(
-    (
-        *("navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu"),
-        *("menubar", "toolbar", "alert", "status", "tooltip"),
-    )
+_ELEMENTS: Final = name_set("nav aside footer form menu search")
+_ROLES: Final = name_set(
+    "navigation banner contentinfo complementary search dialog alertdialog menu menubar toolbar alert status tooltip"
 )
-_WORDS: Final = frozenset(
-    (
-        *("nav", "navbar", "navigation", "navbox", "breadcrumb", "breadcrumbs", "crumbs", "sidebar"),
-        *("footer", "masthead", "cookie", "cookies", "consent", "gdpr", "newsletter", "subscribe", "signup"),
-        *("share", "sharing", "sharebar", "social", "addthis", "sharethis", "related", "recommended"),
-        *("recommendations", "recirculation", "promo", "promos", "promotion", "advert", "adverts"),
-        *("advertisement", "advertising", "ad", "ads", "adsbygoogle", "adslot", "sponsor", "sponsored"),
-        *("outbrain", "taboola", "pagination", "pager", "paginator", "skip", "skiplink", "skiplinks"),
-        *("toolbar", "popup", "modal", "overlay", "lightbox", "tooltip", "paywall", "toc", "noprint"),
-        *("editsection", "printfooter", "catlinks", "linenos", "lineno", "linenumber", "gutter"),
-        *("copybutton", "headerlink", "backlink", "backlinks", "hatnote", "permalink"),
-    )
+_WORDS: Final = name_set(
+    "nav navbar navigation navbox breadcrumb breadcrumbs crumbs sidebar footer masthead cookie cookies consent gdpr",
+    "newsletter subscribe signup share sharing sharebar social addthis sharethis related recommended recommendations",
+    "recirculation promo promos promotion advert adverts advertisement advertising ad ads adsbygoogle adslot sponsor",
+    "sponsored outbrain taboola pagination pager paginator skip skiplink skiplinks toolbar popup modal overlay",
+    "lightbox tooltip paywall toc noprint editsection printfooter catlinks linenos lineno linenumber gutter",
+    "copybutton headerlink backlink backlinks hatnote permalink",
 )
 _COMMENTS: Final = frozenset(("comment", "comments", "disqus", "respond", "replies"))
 # Often content: removed only if mostly links.
-_IF_LINKS: Final = frozenset(
-    (
-        *("menu", "header", "topbar", "top", "bar", "tags", "tag", "categories", "category", "popular"),
-        *("trending", "latest", "more", "links", "tools", "tabs", "next", "prev", "previous", "topics"),
-        *("archive", "meta", "bottom", "login", "account", "follow", "actions", "action"),
-    )
+_IF_LINKS: Final = name_set(
+    "menu header topbar top bar tags tag categories category popular trending latest more links tools tabs next prev",
+    "previous topics archive meta bottom login account follow actions action",
 )
-_TOKENS: Final = frozenset(
-    (
-        *("sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "screen-reader-only"),
-        *("screenreader-text", "assistive-text", "hidden", "d-none", "is-hidden", "anchor-link"),
-        *("line-numbers", "noprint", "print-only", "edit-link"),
-    )
+_TOKENS: Final = name_set(
+    "sr-only visually-hidden visuallyhidden screen-reader-text screen-reader-only screenreader-text assistive-text",
+    "hidden d-none is-hidden anchor-link line-numbers noprint print-only edit-link",
 )
-_NOTES: Final = frozenset(
-    (
-        *("admonition", "note", "notes", "warning", "tip", "callout", "important", "caution", "hint", "info"),
-        *("pullquote",),
-    )
-)
+_NOTES: Final = name_set("admonition note notes warning tip callout important caution hint info pullquote")
 _SURE, _OF_COMMENTS, _OF_LINKS, _OF_NOTES = 1, 2, 4, 8
 _COMMON: Final = 200  # characters of class and id up to which results are cached
 _LONGEST: Final = 1_000
 _FAR: Final = ("has-", "no-", "with-", "without-", "is-", "js-", "supports-")
 _PILCROWS: Final = frozenset(("¶", "#", "§", "🔗", "⚓", "↩", "↑"))
 _CAPITAL: Final = re.compile("(?<=[a-z])(?=[A-Z])")
-_SPARED: Final = frozenset(
-    (
-        *("body", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "code", "table", "tbody"),
-        *("tr", "td", "th"),
-    )
-)
+_SPARED: Final = name_set("body main article h1 h2 h3 h4 h5 h6 pre code table tbody tr td th")
 
 
 def main_part(body: Element) -> Element:

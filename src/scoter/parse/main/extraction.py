@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from scoter.core.url import Url
 from scoter.errors import ConfigError
+from scoter.parse.html.elements import name_set
 from scoter.parse.main.blocks import MarkdownWriter
 from scoter.parse.main.boilerplate import main_part
 from scoter.parse.main.tree import INLINE, Element, Text, read_tree
@@ -36,11 +37,8 @@ _MARKS: Final = re.compile("[\U000f0000-\U0010ffff]")
 _UNSHOWN: Final = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff]")  # the markers, and characters of icon fonts
 _SEEN: Final = ("class", "id", "role")
 # Blocks that keep their names. Others become div: lists would come back indented, figures not at all.
-_TOLD: Final = frozenset(
-    (
-        *("p", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "blockquote", "table", "caption", "thead", "tbody"),
-        *("tfoot", "tr", "td", "th", "main", "article", "section", "header"),
-    )
+_TOLD: Final = name_set(
+    "p h1 h2 h3 h4 h5 h6 pre blockquote table caption thead tbody tfoot tr td th main article section header"
 )
 _CELL_END: Final = re.compile("\t+ ?|\n (?! )")
 _EMPTY_LINES: Final = re.compile("\n{3,}")

@@ -10,30 +10,24 @@ from typing import Final, TypeAlias
 
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
+from scoter.parse.html.elements import name_set
+
 DEEPEST: Final = 64
 MOST_NODES: Final = 100_000
 """Limit on elements and texts; below the number of private characters that mark them (see ``extraction``)."""
 
-INLINE: Final = frozenset(
-    (
-        *("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "blink", "cite", "code", "data", "del", "dfn"),
-        *("em", "font", "i", "img", "ins", "kbd", "label", "mark", "math", "nobr", "q", "rb", "rp", "rt"),
-        *("ruby", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var"),
-        *("wbr", "br", "annotation", "mrow", "mi", "mn", "mo", "msup", "msub", "mfrac", "msqrt", "semantics"),
-        *("picture", "button"),
-    )
+INLINE: Final = name_set(
+    "a abbr acronym b bdi bdo big blink cite code data del dfn em font i img ins kbd label mark math nobr q rb rp rt",
+    "ruby s samp small span strike strong sub sup time tt u var wbr br annotation mrow mi mn mo msup msub mfrac msqrt",
+    "semantics picture button",
 )
 """Inline elements; every other one starts a block."""
-_NEVER: Final = frozenset(
-    (
-        *("input", "textarea", "select", "button"),
-        *("script", "style", "noscript", "template", "svg", "iframe", "head", "title", "link", "meta"),
-        *("base", "object", "embed", "applet", "canvas", "datalist", "progress", "meter", "audio", "video"),
-        *("map", "area", "frame", "frameset", "noframes", "noembed", "annotation", "annotation-xml"),
-        *("source", "track", "param", "dialog", "-comment", "-undef", "!doctype"),
-    )
+_NEVER: Final = name_set(
+    "input textarea select button script style noscript template svg iframe head title link meta base object embed",
+    "applet canvas datalist progress meter audio video map area frame frameset noframes noembed annotation",
+    "annotation-xml source track param dialog -comment -undef !doctype",
 )
-_TITLES: Final = frozenset(("h1", "h2", "h3", "h4", "h5", "h6", "summary", "dt"))  # a button inside one is its text
+_TITLES: Final = name_set("h1 h2 h3 h4 h5 h6 summary dt")  # a button inside one is its text
 _SAME: Final = {"amp-img": "img", "amp-anim": "img"}
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
 TASK: Final = "checked"

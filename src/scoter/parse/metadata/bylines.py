@@ -15,6 +15,7 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from scoter.core.metadata import Author
+from scoter.parse.html.elements import name_set
 from scoter.parse.metadata.body import headings, leads_away
 from scoter.parse.metadata.field_values import LONGEST_NAME, authors, clean, plausible_date
 from scoter.parse.metadata.page_elements import PageElements, ancestors, visible_text, within
@@ -41,15 +42,8 @@ _END: Final = re.compile(
     r"\s*[|·•—–/()\[\]]|\s-\s|,?\s+(?:on|in|at|for|updated|published|posted|last)\b", re.IGNORECASE
 )
 _AND: Final = re.compile(r",?\s+(?:and|&|und|et|y)\s+")
-_PARTICLES: Final = frozenset(
-    (
-        *("af", "al", "av", "bin", "da", "das", "de", "del", "della", "den", "der", "di", "do", "dos", "du", "e", "el"),
-        *("la", "le", "ten", "ter", "van", "von", "y", "zu"),
-    )
-)
-_NOBODY: Final = frozenset(
-    ["admin", "administrator", "anonymous", "author", "authors", "editor", "editors", "guest", "staff", "unknown"]
-)
+_PARTICLES: Final = name_set("af al av bin da das de del della den der di do dos du e el la le ten ter van von y zu")
+_NOBODY: Final = name_set("admin administrator anonymous author authors editor editors guest staff unknown")
 
 
 def byline(elements: PageElements) -> tuple[Author, ...]:

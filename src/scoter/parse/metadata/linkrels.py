@@ -6,16 +6,15 @@ import re
 from typing import Final
 
 from scoter.core.metadata import Author, Embed, Feed, Image, PageMetadata
+from scoter.parse.html.elements import name_set
 from scoter.parse.metadata.field_values import LONGEST_NAME, authors, clean, media_type
 from scoter.parse.metadata.page_elements import Attributes, PageElements
 
 MOST_FEEDS: Final = 20
 MOST_EMBEDS: Final = 10
 # Not application/json, which sites use for the raw form of the page itself.
-FEED_TYPES: Final = frozenset(
-    {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
-)
-EMBED_TYPES: Final = frozenset({"application/json+oembed", "text/xml+oembed", "application/xml+oembed"})
+FEED_TYPES: Final = name_set("application/rss+xml application/atom+xml application/feed+json application/rdf+xml")
+EMBED_TYPES: Final = name_set("application/json+oembed text/xml+oembed application/xml+oembed")
 _APPLE: Final = frozenset({"apple-touch-icon", "apple-touch-icon-precomposed"})
 _ICONS: Final = _APPLE | {"icon", "mask-icon", "fluid-icon"}
 _SIZE: Final = re.compile(r"\b([1-9][0-9]{0,4})[xX×]([1-9][0-9]{0,4})\b")

@@ -7,6 +7,7 @@ from typing import Any, Final
 from msgspec import Struct
 from selectolax.lexbor import LexborNode
 
+from scoter.parse.html.elements import name_set
 from scoter.parse.metadata.graph import Graph, local
 from scoter.parse.metadata.main_entity import is_page
 from scoter.parse.metadata.page_elements import LONGEST_VALUE, MOST_CLIMBS, Attributes, PageElements, visible_text
@@ -17,21 +18,17 @@ MOST_CHARACTERS: Final = 200_000
 """Characters of text read for them; with nested properties the total could be many times the page."""
 
 
-def _names(*lines: str) -> frozenset[str]:
-    return frozenset(name for line in lines for name in line.split())
-
-
-_ADDRESSES: Final = _names(
+_ADDRESSES: Final = name_set(
     "url image logo photo thumbnailUrl thumbnail contentUrl embedUrl license mainEntityOfPage sameAs",
     "primaryImageOfPage availability itemCondition",
 )
-_TEXTS: Final = _names(
+_TEXTS: Final = name_set(
     "headline name title description abstract author creator byArtist publisher brand manufacturer",
     "datePublished dateCreated uploadDate datePosted dateModified dateUpdated inLanguage keywords",
     "articleSection duration encodingFormat width height caption sku mpn productID gtin gtin13 gtin14 gtin12",
     "gtin8 isbn price lowPrice highPrice minPrice priceCurrency ratingValue ratingCount reviewCount",
 )
-_THINGS: Final = _names(
+_THINGS: Final = name_set(
     "offers priceSpecification aggregateRating isPartOf mainEntity video audio associatedMedia encoding",
     "trailer hasVariant",
 )
