@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import asdict, replace
 
+from scoter.core.metadata import PageMetadata
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
 from scoter.parse.encoding import decode_page
@@ -99,6 +100,12 @@ class CssParser(ScriptParser):
     media_types: tuple[str, ...] = ("text/css",)
     _kind = "link"
     _addresses = staticmethod(css_addresses)
+
+
+def metadata_from(source: str, **fields: Any) -> PageMetadata:
+    """Return metadata with the fields that are not empty, all attributed to one source."""
+    there = {name: value for name, value in fields.items() if value}
+    return PageMetadata(**there, sources=dict.fromkeys(there, source))
 
 
 def _outlinks(addresses: Iterable[str], base: Url, kind: str) -> tuple[Outlink, ...]:

@@ -29,7 +29,7 @@ from scoter.config import Setting
 from scoter.config.units import Size
 from scoter.core.page import Content, Page
 from scoter.errors import ConfigError
-from scoter.parse.documents.pages import DocumentContent, DocumentLink, PageMaker, about
+from scoter.parse.documents.pages import DocumentContent, DocumentLink, DocumentParser, about
 from scoter.parse.encoding import decode_page
 from scoter.parse.mediatype import HTML
 from scoter.parse.parsers import HtmlParser
@@ -77,15 +77,15 @@ class _JsonDocument(Struct, frozen=True):
     metadata: Mapping[str, str] = {}
 
 
-class CommandParser:
+class CommandParser(DocumentParser):
     """Parses documents with the configured program."""
 
     Settings = CommandSettings
     media_types: tuple[str, ...] = ()
 
     def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
         self._settings: CommandSettings = setup.settings or CommandSettings()
-        self._maker = PageMaker(setup)
         self._html = HtmlParser(setup)
         self._default = setup.config.parse.character_encoding_default
         self._seconds = _seconds(self._settings.timeout, setup.config.parse.timeout)
@@ -95,7 +95,7 @@ class CommandParser:
     def parse(self, content: Content) -> Sequence[Page]:
         with tempfile.TemporaryDirectory(prefix="scoter-") as folder:
             ended = self._run(content, Path(folder))
-        page = self._page(content, ended)
+        page = self._page_of(content, ended)
         return (page,) if page.doubt or page.text or page.title or page.outlinks else ()
 
     def _run(self, content: Content, folder: Path) -> CommandResult:
@@ -113,15 +113,15 @@ class CommandParser:
             most=self._settings.output_limit,
         )
 
-    def _page(self, content: Content, ended: CommandResult) -> Page:
+    def _page_of(self, content: Content, ended: CommandResult) -> Page:
         if self._settings.output == "html":
             markup = replace(content, media_type=HTML, body=ended.output, encoding="")
             page = self._html.parse(markup)[0]
             return replace(page, media_type=content.media_type, doubt=ended.doubt or page.doubt)
         if self._settings.output == "json":
-            return self._maker.page(content, _answer(ended))
+            return self.page(content, _answer(ended))
         text = decode_page(ended.output, "", self._default, markup=False).utf8.decode()
-        return self._maker.page(content, DocumentContent(text=text, doubt=ended.doubt))
+        return self.page(content, DocumentContent(text=text, doubt=ended.doubt))
 
 
 def _answer(ended: CommandResult) -> DocumentContent:

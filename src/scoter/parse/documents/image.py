@@ -15,15 +15,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from scoter.core.dates import parse_date
-from scoter.core.page import Content, Page
+from scoter.core.page import Content
 from scoter.parse.documents.embedded_metadata import read_iptc, read_xmp
-from scoter.parse.documents.pages import DocumentContent, PageMaker, about, authors, keywords
+from scoter.parse.documents.pages import DocumentContent, DocumentParser, about, authors, keywords
 from scoter.parse.mediatype import sniff_type
-from scoter.plugins import Setup
 
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
-from collections.abc import Iterator
 
 from scoter.parse.documents.xmltext import StopReading, TextBuilder, tell
 
@@ -54,20 +52,16 @@ _TAGS: Final = frozenset(
 # Pillow's warnings about damaged files would go to standard error; the page's doubt reports them instead.
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 _LENGTH: Final = re.compile(r"\s*(\d{1,7})(?:\.\d*)?(?:px)?\s*", re.ASCII)
-_PIECE: Final = 64 * 1024
+_HEAD: Final = 64 * 1024  # bytes in which a damaged file must show that it is SVG
 
 
-class ImageParser:
+class ImageParser(DocumentParser):
     """Reads the size of images, and their titles, descriptions and authors."""
 
     media_types: tuple[str, ...] = (*_FORMATS, SVG)
 
-    def __init__(self, setup: Setup) -> None:
-        self._maker = PageMaker(setup)
-
-    def parse(self, content: Content) -> Sequence[Page]:
-        found = read_svg(content.body) if content.media_type == SVG else _found(content.body)
-        return () if found is None else (self._maker.page(content, found),)
+    def _read(self, content: Content) -> DocumentContent | None:
+        return read_svg(content.body) if content.media_type == SVG else _found(content.body)
 
 
 def _found(body: bytes) -> DocumentContent | None:
@@ -76,11 +70,8 @@ def _found(body: bytes) -> DocumentContent | None:
         return image
     with image:
         told = _told(image)
-        metadata = {
-            "image.width": str(image.width),
-            "image.height": str(image.height),
-            "image.format": image.format or "",
-        }
+        size = {"image.width": str(image.width), "image.height": str(image.height)}
+        metadata = {**size, "image.format": image.format or ""}
     if told["rights"]:
         metadata["image.copyright"] = told["rights"]
     said = about(
@@ -104,11 +95,8 @@ def _opened(body: bytes) -> ImageFile | DocumentContent | None:
             warnings.simplefilter("ignore")
             return Image.open(io.BytesIO(body), formats=tuple(set(_FORMATS.values())))
     except UnidentifiedImageError:
-        return (
-            DocumentContent(doubt="damaged: its header cannot be read")
-            if sniff_type(body).startswith("image/")
-            else None
-        )
+        is_image = sniff_type(body).startswith("image/")
+        return DocumentContent(doubt="damaged: its header cannot be read") if is_image else None
     except Image.DecompressionBombError:
         return DocumentContent(doubt="bomb: larger than any image that can be displayed")
     except MemoryError:
@@ -194,9 +182,9 @@ def read_svg(body: bytes) -> DocumentContent | None:
     builder = TextBuilder()
     target = _SvgReader(builder)
     # Drawing programs declare entities for namespaces.
-    doubt = tell(target, _pieces(body), entities=True)
+    doubt = tell(target, (body,), entities=True)
     if not target.is_svg:
-        return DocumentContent(doubt=doubt) if doubt and b"<svg" in body[:_PIECE] else None
+        return DocumentContent(doubt=doubt) if doubt and b"<svg" in body[:_HEAD] else None
     metadata = {"image.format": "SVG"}
     if target.size:
         metadata |= {"image.width": str(target.size[0]), "image.height": str(target.size[1])}
@@ -209,11 +197,6 @@ def read_svg(body: bytes) -> DocumentContent | None:
     )
 
 
-def _pieces(body: bytes) -> Iterator[bytes]:
-    for start in range(0, len(body), _PIECE):
-        yield body[start : start + _PIECE]
-
-
 class _SvgReader:
     def __init__(self, builder: TextBuilder) -> None:
         self.is_svg = False
@@ -223,7 +206,6 @@ class _SvgReader:
         self._depth = 0
         self._text = 0
         self._told = ""
-        self._links: list[str] = []
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         self._depth += 1
@@ -239,8 +221,7 @@ class _SvgReader:
             case "text" | "p":
                 self._text += 1
             case "a":
-                self._links.append(attributes.get("href", ""))
-                self._builder.open_anchor()
+                self._builder.open_link(attributes.get("href", ""))
             case "image":
                 self._builder.link(attributes.get("href", ""), kind="img")
 
@@ -252,8 +233,8 @@ class _SvgReader:
             case "text" | "p":
                 self._text -= 1
                 self._builder.end_line()
-            case "a" if self._links:
-                self._builder.link(self._links.pop(), self._builder.close_anchor())
+            case "a":
+                self._builder.close_link()
 
     def data(self, text: str) -> None:
         if self._told and len(self.texts[self._told]) < 4_000:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
+from zipfile import ZipInfo
 
-from scoter.core.dates import parse_date
-from scoter.core.metadata import PageMetadata
-from scoter.core.page import Content, Page
+from scoter.core.page import Content
 from scoter.parse.documents.archive import UnreadableArchive, ZipArchive
-from scoter.parse.documents.ooxml import PropertyTexts, read_ooxml
-from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, PageMaker, about, authors, keywords
+from scoter.parse.documents.ooxml import PartReader, read_ooxml, read_properties
+from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, DocumentParser
 from scoter.parse.documents.xmltext import TextBuilder, tell
 from scoter.parse.html.elements import name_set
-from scoter.plugins import Setup
 
 _OPEN: Final = "application/vnd.oasis.opendocument."
 _OPENXML: Final = "application/vnd.openxmlformats-officedocument."
@@ -54,39 +52,31 @@ _SMALL_PART: Final = 1024 * 1024
 _NO_TEXT: Final = name_set("tracked-changes automatic-styles scripts font-face-decls annotation note-citation")
 
 
-class OfficeParser:
+class OfficeParser(DocumentParser):
     """Reads Word, Excel, PowerPoint and OpenDocument files."""
 
     media_types: tuple[str, ...] = tuple(TYPES_BY_SUFFIX.values())
 
-    def __init__(self, setup: Setup) -> None:
-        self._maker = PageMaker(setup)
-
-    def parse(self, content: Content) -> Sequence[Page]:
-        found = _found(content.body)
-        return () if found is None else (self._maker.page(content, found),)
-
-
-def _found(body: bytes) -> DocumentContent | None:
-    if body.startswith(_COMPOUND):
-        return DocumentContent(
-            doubt="encrypted" if _ENCRYPTED in body else "damaged: an older format than its content type says"
-        )
-    if b"PK\x03\x04" not in body[:1024]:
-        return None
-    try:
-        archive = ZipArchive(body)
-        return read_odf(archive) if "content.xml" in archive else read_ooxml(archive)
-    except UnreadableArchive as error:
-        return DocumentContent(doubt=str(error))
+    def _read(self, content: Content) -> DocumentContent | None:
+        body = content.body
+        if body.startswith(_COMPOUND):
+            is_encrypted = _ENCRYPTED in body
+            return DocumentContent(
+                doubt="encrypted" if is_encrypted else "damaged: an older format than its content type says"
+            )
+        if b"PK\x03\x04" not in body[:1024]:
+            return None
+        try:
+            archive = ZipArchive(body)
+            odf = archive.member("content.xml")
+            return read_ooxml(archive) if odf is None else read_odf(archive, odf)
+        except UnreadableArchive as error:
+            return DocumentContent(doubt=str(error))
 
 
-def read_odf(archive: ZipArchive) -> DocumentContent:
+def read_odf(archive: ZipArchive, content: ZipInfo) -> DocumentContent:
     """Return the content of an OpenDocument file."""
-    said = _meta(archive)
-    content = archive.member("content.xml")
-    if content is None:
-        return DocumentContent(about=said, doubt="damaged: no document in it")
+    said = read_properties(archive, "meta.xml")
     if _is_encrypted(archive):
         return DocumentContent(about=said, doubt="encrypted")
     builder, notes = TextBuilder(), TextBuilder()
@@ -103,37 +93,18 @@ def _is_encrypted(archive: ZipArchive) -> bool:
         return False
 
 
-def _meta(archive: ZipArchive) -> PageMetadata:
-    target = PropertyTexts()
-    if (member := archive.member("meta.xml")) is not None:
-        tell(target, archive.pieces(member, _SMALL_PART))
-    said = target.found
-    return about(
-        "dublincore",
-        title=said.get("title", ""),
-        description=said.get("description") or said.get("subject", ""),
-        authors=authors(said.get("initial-creator") or said.get("creator", "")),
-        published=parse_date(said.get("creation-date", "")),
-        modified=parse_date(said.get("date", "")),
-        keywords=keywords(said.get("keyword", "")),
-        language=said.get("language", ""),
-    )
-
-
-class _OdfReader:
+class _OdfReader(PartReader):
     """Reads paragraphs, headings, tables and links.
 
     Notes appear in the middle of the sentence that refers to them, so they go into a separate builder.
     """
 
     def __init__(self, builder: TextBuilder, notes: TextBuilder) -> None:
-        self._builder = self._main = builder
-        self._notes = notes
+        super().__init__(builder)
+        self._main, self._notes = builder, notes
         self._paragraphs = 0
-        self._cells = 0
         self._unwanted = 0
         self._has_sheets = False
-        self._links: list[str] = []
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         if self._unwanted or name in _NO_TEXT:
@@ -158,8 +129,7 @@ class _OdfReader:
             case "note-body":
                 self._builder = self._notes
             case "a":
-                self._links.append(attributes.get("href", ""))
-                self._builder.open_anchor()
+                self._builder.open_link(attributes.get("href", ""))
 
     def end(self, name: str) -> None:
         if self._unwanted:
@@ -170,11 +140,7 @@ class _OdfReader:
                 self._paragraphs -= 1
                 self._end_line()
             case "table-cell" | "covered-table-cell":
-                self._cells -= 1
-                if self._cells:
-                    self._builder.add(" ")
-                else:
-                    self._builder.end_cell()
+                self._end_cell()
             case "table-row":
                 self._end_line()
             case "page":
@@ -182,15 +148,9 @@ class _OdfReader:
             case "note-body":
                 self._builder.end_line()
                 self._builder = self._main
-            case "a" if self._links:
-                self._builder.link(self._links.pop(), self._builder.close_anchor())
+            case "a":
+                self._builder.close_link()
 
     def data(self, text: str) -> None:
         if self._paragraphs and not self._unwanted:
             self._builder.add(text)
-
-    def _end_line(self) -> None:
-        if self._cells:
-            self._builder.add(" ")
-        else:
-            self._builder.end_line()

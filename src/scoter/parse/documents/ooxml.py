@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from scoter.core.dates import parse_date
 from scoter.core.metadata import PageMetadata
-from scoter.parse.documents.archive import UnreadableArchive, ZipArchive
+from scoter.core.page import EMPTY
+from scoter.parse.documents.archive import ZipArchive
 from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, about, authors, keywords
 from scoter.parse.documents.xmltext import StopReading, TextBuilder, TextLimitReached, XmlTarget, tell
 
@@ -20,6 +21,7 @@ _MOST_PARTS: Final = 2_000
 """Limit on sheets, slides, headers and similar parts that are read."""
 _USUAL_MAIN_PARTS: Final = ("word/document.xml", "xl/workbook.xml", "ppt/presentation.xml")
 _DEEPEST: Final = 32
+_LARGEST_PROPERTIES: Final = 1024 * 1024
 _LONGEST_FIELD: Final = 4_000
 _FIELD_LINK: Final = re.compile(r'\s*HYPERLINK\s+(?:\\\w+\s+)*"([^"]{1,2000})"', re.IGNORECASE)
 _FORMULA_LINK: Final = re.compile(r'HYPERLINK\(\s*"([^"]{1,2000})"', re.IGNORECASE)
@@ -41,11 +43,12 @@ def read_ooxml(archive: ZipArchive) -> DocumentContent:
     top = _relationships(archive, "")
     main = next(iter(_parts(top, "officeDocument")), "")
     main = main or next((name for name in _USUAL_MAIN_PARTS if name in archive), "")
-    said = _properties(archive, next(iter(_parts(top, "core-properties")), "docProps/core.xml"))
+    said = read_properties(archive, next(iter(_parts(top, "core-properties")), "docProps/core.xml"))
     if not main or main not in archive:
         return DocumentContent(about=said, doubt="damaged: no document in it")
-    root = _RootName()
-    return _DocumentReader(archive, main, doubt=_read(archive, main, root)).read(root.name, said)
+    root = _ElementList()
+    doubt = _read(archive, main, root)
+    return _DocumentReader(archive, main, doubt).read(root.found[0][0] if root.found else "", said)
 
 
 class _DocumentReader:
@@ -59,16 +62,12 @@ class _DocumentReader:
         self._doubts = [doubt]
 
     def read(self, root: str, said: PageMetadata) -> DocumentContent:
+        readers = {"document": self._read_words, "workbook": self._read_sheets, "presentation": self._read_slides}
         try:
-            match root:
-                case "document":
-                    self._read_words()
-                case "workbook":
-                    self._read_sheets()
-                case "presentation":
-                    self._read_slides()
-                case _:
-                    self._doubts.append("damaged: no document in it")
+            if root in readers:
+                readers[root]()
+            else:
+                self._doubts.append("damaged: no document in it")
         except TextLimitReached:
             self._doubts.append("truncated: more text than is kept")
         doubt = next(filter(None, self._doubts), "")
@@ -101,9 +100,9 @@ class _DocumentReader:
 
     def _listed(self, element: str) -> list[tuple[str, str]]:
         """Return the sheets or slides that the main part lists, in order, each with its name."""
-        order = _PartOrder(element)
+        order = _ElementList(element, _MOST_PARTS)
         _read(self._archive, self._main, order)
-        found = ((self._related.get(each.get("r:id", "")), each.get("name", "")) for each in order.found)
+        found = ((self._related.get(each.get("r:id", "")), each.get("name", "")) for _, each in order.found)
         return [(related.target, name) for related, name in found if related is not None and not related.external]
 
     def _tell(self, part: str, target: XmlTarget) -> None:
@@ -117,39 +116,43 @@ def _read(archive: ZipArchive, part: str, target: XmlTarget) -> str:
 
 def _relationships(archive: ZipArchive, part: str) -> Relationships:
     folder, name = posixpath.split(part)
-    target = _RelationshipList(folder)
-    member = archive.member(posixpath.join(folder, "_rels", f"{name}.rels"))
-    if member is not None:
-        tell(target, archive.pieces(member))
-    return target.found
+    listed = _ElementList("Relationship", _MOST_RELATIONSHIPS)
+    _read(archive, posixpath.join(folder, "_rels", f"{name}.rels"), listed)
+    found = {}
+    for _, said in listed.found:
+        target, external = said.get("Target", ""), said.get("TargetMode") == "External"
+        if not external:
+            target = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
+        found[said.get("Id", "")] = Relationship(said.get("Type", "").rpartition("/")[2], target, external)
+    return found
 
 
 def _parts(related: Relationships, kind: str) -> list[str]:
     return [each.target for each in related.values() if each.kind == kind and not each.external][:_MOST_PARTS]
 
 
-def _properties(archive: ZipArchive, part: str) -> PageMetadata:
-    target = PropertyTexts()
-    member = archive.member(part)
-    if member is not None:
-        try:
-            tell(target, archive.pieces(member, 1024 * 1024))
-        except UnreadableArchive:
-            return PageMetadata()
-    said = target.found
+def read_properties(archive: ZipArchive, part: str) -> PageMetadata:
+    """Return the metadata in the properties of an Office or OpenDocument file."""
+    target = _PropertyTexts()
+    if (member := archive.member(part)) is not None:
+        tell(target, archive.pieces(member, _LARGEST_PROPERTIES))
+
+    def first(*names: str) -> str:
+        return next((text for name in names if (text := target.found.get(name))), "")
+
     return about(
         "dublincore",
-        title=said.get("title", ""),
-        description=said.get("description") or said.get("subject", ""),
-        authors=authors(said.get("creator", "")),
-        published=parse_date(said.get("created", "")),
-        modified=parse_date(said.get("modified", "")),
-        keywords=keywords(said.get("keywords", "")),
-        language=said.get("language", ""),
+        title=first("title"),
+        description=first("description", "subject"),
+        authors=authors(first("initial-creator", "creator")),
+        published=parse_date(first("created", "creation-date")),
+        modified=parse_date(first("modified", "date")),
+        keywords=keywords(first("keywords", "keyword")),
+        language=first("language"),
     )
 
 
-class PropertyTexts:
+class _PropertyTexts:
     """Collects the texts of a flat list of properties by element name."""
 
     def __init__(self) -> None:
@@ -170,58 +173,28 @@ class PropertyTexts:
         self._pieces.append(text)
 
 
-class _NullTarget:
-    """Ignores everything; subclasses override what they need."""
+class _ElementList:
+    """Collects the names and attributes of elements of one name, or of any, until there are enough."""
 
-    def start(self, name: str, attributes: Mapping[str, str]) -> None: ...
+    def __init__(self, wanted: str = "", most: int = 1) -> None:
+        self.found: list[tuple[str, Mapping[str, str]]] = []
+        self._wanted = wanted
+        self._most = most
+
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        if self._wanted in ("", name):
+            self.found.append((name, attributes))
+            if len(self.found) == self._most:
+                raise StopReading
+
     def end(self, name: str) -> None: ...
     def data(self, text: str) -> None: ...
 
 
-class _RootName(_NullTarget):
-    """Finds the name of the root element."""
-
-    name = ""
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        self.name = name
-        raise StopReading
-
-
-class _PartOrder(_NullTarget):
-    """Collects the elements that list sheets or slides."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self.found: list[Mapping[str, str]] = []
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if name == self._name:
-            self.found.append(dict(attributes))
-            if len(self.found) == _MOST_PARTS:
-                raise StopReading
-
-
-class _RelationshipList(_NullTarget):
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
-        self.found: dict[str, Relationship] = {}
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if name != "Relationship" or len(self.found) == _MOST_RELATIONSHIPS:
-            return
-        target = attributes.get("Target", "")
-        external = attributes.get("TargetMode") == "External"
-        if not external:
-            target = posixpath.normpath(posixpath.join("/", self._folder, target)).lstrip("/")
-        kind = attributes.get("Type", "").rpartition("/")[2]
-        self.found[attributes.get("Id", "")] = Relationship(kind, target, external)
-
-
-class _PartReader:
+class PartReader:
     """Adds text to a builder and resolves links through the part's relationships."""
 
-    def __init__(self, builder: TextBuilder, related: Relationships) -> None:
+    def __init__(self, builder: TextBuilder, related: Relationships = EMPTY) -> None:
         self._builder = builder
         self._related = related
         self._on = False
@@ -249,13 +222,12 @@ class _PartReader:
         return relationship.target if relationship is not None and relationship.external else ""
 
 
-class WordPart(_PartReader):
+class WordPart(PartReader):
     """Reads the paragraphs and tables of a text document."""
 
     def __init__(self, builder: TextBuilder, related: Relationships) -> None:
         super().__init__(builder, related)
         self._unwanted = 0
-        self._links: list[str] = []
         self._instruction: list[str] | None = None
         self._fields: list[str] = []
 
@@ -272,9 +244,9 @@ class WordPart(_PartReader):
             case "tc":
                 self._cells += 1
             case "hyperlink":
-                self._open(self._address(attributes))
+                self._builder.open_link(self._address(attributes))
             case "fldSimple":
-                self._open(_field_address(attributes.get("instr", "")))
+                self._builder.open_link(_field_address(attributes.get("instr", "")))
             case "instrText":
                 self._instruction = []
             case "fldChar":
@@ -291,7 +263,7 @@ class WordPart(_PartReader):
             case "tc":
                 self._end_cell()
             case "hyperlink" | "fldSimple":
-                self._close()
+                self._builder.close_link()
             case "instrText":
                 if self._fields and self._instruction is not None:
                     self._fields[-1] = (self._fields[-1] + "".join(self._instruction))[:_LONGEST_FIELD]
@@ -308,19 +280,10 @@ class WordPart(_PartReader):
         if mark == "begin" and len(self._fields) < _DEEPEST:
             self._fields.append("")
         elif mark == "separate" and self._fields:
-            self._open(_field_address(self._fields[-1]))
+            self._builder.open_link(_field_address(self._fields[-1]))
             self._fields[-1] = "shown"
         elif mark == "end" and self._fields and self._fields.pop() == "shown":
-            self._close()
-
-    def _open(self, address: str) -> None:
-        if len(self._links) < _DEEPEST:
-            self._links.append(address)
-            self._builder.open_anchor()
-
-    def _close(self) -> None:
-        if self._links:
-            self._builder.link(self._links.pop(), self._builder.close_anchor())
+            self._builder.close_link()
 
 
 def _field_address(instruction: str) -> str:
@@ -359,7 +322,7 @@ class SharedStrings:
             self._pieces.append(text)
 
 
-class SheetPart(_PartReader):
+class SheetPart(PartReader):
     """Reads the rows of a sheet; numbers and dates stay as stored."""
 
     def __init__(self, builder: TextBuilder, related: Relationships, strings: list[str]) -> None:
@@ -404,7 +367,7 @@ class SheetPart(_PartReader):
         return self._strings[number] if 0 <= number < len(self._strings) else ""
 
 
-class SlidePart(_PartReader):
+class SlidePart(PartReader):
     """Reads the text of a slide."""
 
     def __init__(self, builder: TextBuilder, related: Relationships) -> None:
@@ -417,7 +380,7 @@ class SlidePart(_PartReader):
         match name:
             case "r":
                 self._run, self._href = True, ""
-                self._builder.open_anchor()
+                self._builder.open_link()
             case "br":
                 self._end_line()
             case "tc":
@@ -431,7 +394,7 @@ class SlidePart(_PartReader):
         self._on = False
         match name:
             case "r":
-                self._builder.link(self._href, self._builder.close_anchor())
+                self._builder.close_link(self._href)
                 self._run = False
             case "p" | "tr":
                 self._end_line()

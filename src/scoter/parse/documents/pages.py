@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from scoter.core.metadata import Author, PageMetadata
 from scoter.core.page import EMPTY, Content, Outlink, Page
 from scoter.core.url import join
-from scoter.parse.html import LONGEST_ANCHOR, LONGEST_TITLE, MOST_LINKS, HtmlOptions
-from scoter.parse.robots_meta import directives
+from scoter.parse.html import LONGEST_ANCHOR, LONGEST_TITLE, MOST_LINKS
+from scoter.parse.parsers import PageParser, metadata_from
 from scoter.plugins import Setup
 
 MOST_TEXT: Final = 10_000_000
@@ -53,62 +51,43 @@ class DocumentContent(Struct, frozen=True, kw_only=True):
     doubt: str = ""
 
 
-class PageMaker:
-    """Makes pages from the content of documents."""
+class DocumentParser(PageParser):
+    """A parser of documents; a subclass reads their content."""
 
     def __init__(self, setup: Setup) -> None:
-        self._agents = HtmlOptions.of(setup.config).agents
+        super().__init__(setup)
         self._about = setup.config.parse.metadata
+
+    def parse(self, content: Content) -> Sequence[Page]:
+        found = self._read(content)
+        return () if found is None else (self.page(content, found),)
+
+    def _read(self, content: Content) -> DocumentContent | None:
+        raise NotImplementedError
 
     def page(self, content: Content, found: DocumentContent) -> Page:
         """Return the page of a document; addresses in its text become links too."""
-        said = directives((), content.robots, self._agents)
         text = clean(found.text)
-        return Page(
-            url=content.url,
-            media_type=content.media_type,
+        return self._page(
+            content,
             title=one_line(found.about.title, LONGEST_TITLE),
             text=text,
             outlinks=_outlinks(content, (*found.links, *addresses(text))),
             language=found.about.language,
             about=found.about if self._about else None,
             metadata={name: one_line(value) for name, value in found.metadata.items()} if found.metadata else EMPTY,
-            noindex=said.noindex,
-            nofollow=said.nofollow,
-            noarchive=said.noarchive,
-            nosnippet=said.nosnippet,
-            unavailable_after=said.unavailable_after,
             doubt=one_line(found.doubt, LONGEST_DOUBT),
         )
 
 
-def about(
-    source: str,
-    *,
-    title: str = "",
-    description: str = "",
-    authors: tuple[Author, ...] = (),
-    published: datetime | None = None,
-    modified: datetime | None = None,
-    keywords: tuple[str, ...] = (),
-    language: str = "",
-) -> PageMetadata:
-    """Return metadata with the non-empty fields, cleaned, all attributed to one source.
+def about(source: str, *, title: str = "", description: str = "", language: str = "", **others: Any) -> PageMetadata:
+    """Return metadata with the non-empty fields, the texts cleaned, all attributed to one source.
 
     >>> about("content", title=" A  b ", description="").sources
     {'title': 'content'}
     """
-    said = PageMetadata(
-        title=one_line(title),
-        description=one_line(description),
-        authors=authors,
-        published=published,
-        modified=modified,
-        keywords=keywords,
-        language=one_line(language, _LONGEST_LANGUAGE),
-    )
-    there = [name for name in said.__struct_fields__ if getattr(said, name)]
-    return replace(said, sources=dict.fromkeys(there, source))
+    texts = {"title": one_line(title), "description": one_line(description)}
+    return metadata_from(source, **texts, **others, language=one_line(language, _LONGEST_LANGUAGE))
 
 
 def authors(*names: str) -> tuple[Author, ...]:

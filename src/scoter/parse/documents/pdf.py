@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING, Final
 
 from scoter.core.dates import parse_date
 from scoter.core.metadata import PageMetadata
-from scoter.core.page import Content, Page
+from scoter.core.page import Content
 from scoter.parse.documents.embedded_metadata import read_xmp
 from scoter.parse.documents.pages import (
     MOST_TEXT,
     DocumentContent,
     DocumentLink,
-    PageMaker,
+    DocumentParser,
     about,
     authors,
     keywords,
 )
 from scoter.parse.html import MOST_LINKS
-from scoter.plugins import Setup
 
 if TYPE_CHECKING:
     import pypdfium2  # type: ignore[import-untyped]
@@ -47,18 +46,13 @@ _DATE: Final = re.compile(
 _BROKEN_WORD: Final = re.compile("[\x02\ufffe]\r?\n?")
 
 
-class PdfParser:
+class PdfParser(DocumentParser):
     """Reads PDF documents."""
 
     media_types: tuple[str, ...] = ("application/pdf", "application/x-pdf")
 
-    def __init__(self, setup: Setup) -> None:
-        self._maker = PageMaker(setup)
-
-    def parse(self, content: Content) -> Sequence[Page]:
-        if _SIGNATURE not in content.body[:_SIGNATURE_WITHIN]:
-            return ()
-        return (self._maker.page(content, _found(content.body)),)
+    def _read(self, content: Content) -> DocumentContent | None:
+        return _found(content.body) if _SIGNATURE in content.body[:_SIGNATURE_WITHIN] else None
 
 
 def _found(body: bytes) -> DocumentContent:

@@ -12,15 +12,15 @@ from importlib.util import find_spec
 from typing import Any, Final
 
 from scoter.core.dates import parse_date
-from scoter.core.page import Content, Page
+from scoter.core.page import Content
 from scoter.errors import PluginError
-from scoter.parse.documents.pages import DocumentContent, DocumentLink, PageMaker, about, authors, keywords
+from scoter.parse.documents.pages import DocumentContent, DocumentLink, DocumentParser, about, authors, keywords
 from scoter.plugins import Setup
 
 _KEPT: Final = ("format_type", "page_count", "sheet_count", "slide_count")
 
 
-class WideParser:
+class WideParser(DocumentParser):
     """Reads old Office files, RTF, EPUB, mail and other formats with kreuzberg."""
 
     media_types: tuple[str, ...] = (
@@ -41,13 +41,11 @@ class WideParser:
                 where="parse.parsers",
                 hint="Run pip install 'scoter[documents]', or remove 'wide' from parse.parsers.",
             )
-        self._maker = PageMaker(setup)
+        super().__init__(setup)
 
-    def parse(self, content: Content) -> Sequence[Page]:
-        found = _found(content.body, content.media_type) if content.body else None
-        if found is None or not (found.text.strip() or found.about.title or found.doubt):
-            return ()
-        return (self._maker.page(content, found),)
+    def _read(self, content: Content) -> DocumentContent | None:
+        found = _found(content.body, content.media_type) if content.body else DocumentContent()
+        return found if found.text.strip() or found.about.title or found.doubt else None
 
 
 def _found(body: bytes, media_type: str) -> DocumentContent:

@@ -111,7 +111,7 @@ class TextBuilder:
         self._lines: list[str] = []
         self._cells: list[str] = []
         self._pieces: list[str] = []
-        self._anchors: list[list[str]] = []
+        self._anchors: list[tuple[str, list[str]]] = []
 
     @property
     def text(self) -> str:
@@ -123,7 +123,7 @@ class TextBuilder:
         """Add to the current line; raise TextLimitReached if the text is full."""
         self._pieces.append(piece[: max(0, self._left)])
         if self._anchors:
-            self._anchors[-1].append(piece[: 2 * LONGEST_ANCHOR])
+            self._anchors[-1][1].append(piece[: 2 * LONGEST_ANCHOR])
         self._left -= len(piece)
         if self._left < 0:
             raise TextLimitReached
@@ -146,13 +146,16 @@ class TextBuilder:
         if self._lines and self._lines[-1]:
             self._lines.append("")
 
-    def open_anchor(self) -> None:
+    def open_link(self, href: str = "") -> None:
+        """Begin a link whose anchor is the text that is added until it ends."""
         if len(self._anchors) < _DEEPEST:
-            self._anchors.append([])
+            self._anchors.append((href, []))
 
-    def close_anchor(self) -> str:
-        """Return the text added since the anchor was opened."""
-        return " ".join("".join(self._anchors.pop()).split())[:LONGEST_ANCHOR] if self._anchors else ""
+    def close_link(self, href: str = "") -> None:
+        """End the innermost link; ``href`` is its address if that was unknown at its beginning."""
+        if self._anchors:
+            known, pieces = self._anchors.pop()
+            self.link(href or known, " ".join("".join(pieces).split())[:LONGEST_ANCHOR])
 
     def link(self, href: str, anchor: str = "", kind: str = "a") -> None:
         if href and len(self.links) < MOST_LINKS:

@@ -21,7 +21,7 @@ from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
 from scoter.parse.chain import ParserChain
 from scoter.parse.documents.archive import LONGEST_NAME, ByteBudget, UnreadableArchive, ZipArchive
-from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, PageMaker, one_line
+from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, DocumentParser, one_line
 from scoter.parse.html import MOST_LINKS
 from scoter.parse.mediatype import decide_type
 from scoter.parse.records import Parsed, ParseFailed
@@ -36,21 +36,21 @@ _DEPTH: Final = "zip.depth"
 _ARCHIVE: Final = "zip.archive"
 
 
-class ZipParser:
+class ZipParser(DocumentParser):
     """Reads zip archives: the names of the members, and the members themselves."""
 
     media_types: tuple[str, ...] = (ZIP, "application/x-zip-compressed", "application/x-zip")
 
     def __init__(self, setup: Setup, *, parsers: ParserChain | None = None) -> None:
         """``parsers`` read the members instead of the configured ones."""
+        super().__init__(setup)
         self._config = setup.config
-        self._maker = PageMaker(setup)
         self._given = parsers
 
     def parse(self, content: Content) -> Sequence[Page]:
         if b"PK" not in content.body[:1024]:
             return ()
-        unpacking = _ZipReader(self._chain, self._maker, self._config.parse.entries)
+        unpacking = _ZipReader(self._chain, self, self._config.parse.entries)
         # parse.types may map a member to this parser again, so the depth travels with the content.
         unpacking.unpack(content, int(content.metadata.get(_DEPTH, "1")))
         return unpacking.pages
@@ -84,7 +84,7 @@ def member_url(archive: Url, name: str) -> Url | None:
 class _ZipReader:
     """Reads one archive and those nested in it, within shared limits."""
 
-    def __init__(self, chain: ParserChain, maker: PageMaker, entries: int) -> None:
+    def __init__(self, chain: ParserChain, maker: DocumentParser, entries: int) -> None:
         self.pages: list[Page] = []
         self._chain = chain
         self._maker = maker
@@ -163,10 +163,8 @@ class _ZipReader:
                         raise UnreadableArchive("truncated: more text than is kept")
                     links = tuple(link for link in page.outlinks if not link.target.text.startswith(inside))
                     self.pages.append(replace(page, outlinks=links, metadata={**page.metadata, _ARCHIVE: archive.text}))
-            case ParseFailed(reason="no_parser" | "empty"):
-                pass
-            case ParseFailed():
-                troubles[f"a member cannot be parsed: {outcome.reason}"] += 1
+            case ParseFailed(reason=reason) if reason not in ("no_parser", "empty"):
+                troubles[f"a member cannot be parsed: {reason}"] += 1
 
 
 def _merged(own: Page, members: Sequence[Page]) -> Page:
