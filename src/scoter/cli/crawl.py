@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -44,16 +44,7 @@ if TYPE_CHECKING:
 @agent_option
 @click.option("--add-days", type=click.IntRange(0), metavar="N", default=0, help="Also fetch URLs due within N days.")
 @click.option("--dedup/--no-dedup", default=True, show_default=True, help="Mark pages with the same content.")
-def command(
-    directory: str,
-    seeds: tuple[str, ...],
-    rounds: int,
-    until_done: bool,
-    top_n: int,
-    scope: str,
-    add_days: int,
-    dedup: bool,
-) -> int:
+def command(directory: str, seeds: tuple[str, ...], rounds: int, until_done: bool, scope: str, **limits: Any) -> int:
     """Crawl from seeds in rounds, or continue a crawl.
 
     SEEDS are URLs, files of URLs, folders of such files, or - for stdin. Each round generates a list of the URLs that
@@ -92,9 +83,7 @@ def command(
                     session.crawl,
                     session.engine,
                     config,
-                    rounds=CrawlLimits(
-                        most=None if until_done else rounds, top_n=top_n, add_days=add_days, dedup=dedup
-                    ),
+                    rounds=CrawlLimits(most=None if until_done else rounds, **limits),
                     on_progress=lambda progress: session.status.show(_progress(progress)),
                     on_message=session.status.note,
                     stopping=stopping,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -10,9 +10,6 @@ from scoter.cli.invocation import only_with
 from scoter.cli.results import print_result
 from scoter.cli.session import crawl_session
 from scoter.core.display import count
-
-if TYPE_CHECKING:
-    from scoter.batch.dedup import DedupGroup
 
 
 @click.command()
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--distance", type=int, default=3, show_default=True, metavar="N", help="With --near: bits that may differ."
 )
-def command(directory: str, group: DedupGroup, compare_order: str, near: bool, distance: int) -> None:
+def command(directory: str, near: bool, **choices: Any) -> None:
     """Mark pages with the same content as duplicates.
 
     Among fetched pages with the same signature, all but the best get the status duplicate. --near needs simhashes,
@@ -50,15 +47,6 @@ def command(directory: str, group: DedupGroup, compare_order: str, near: bool, d
     with crawl_session("dedup", directory) as session:
         from scoter.batch.dedup import dedup
 
-        done = dedup(
-            session.crawl,
-            session.engine,
-            session.config,
-            now=session.now,
-            group=group,
-            compare_order=compare_order,
-            near=near,
-            distance=distance,
-        )
+        done = dedup(session.crawl, session.engine, session.config, now=session.now, near=near, **choices)
     near_text = f" and {count(done.near, 'near-duplicate')}" if near else ""
     print_result(done, f"Found {count(done.exact, 'duplicate')}{near_text}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -42,17 +42,7 @@ _FETCHERS = click.option(
 @click.option(
     "--force", is_flag=True, help="With generate.update_crawldb: also select URLs of segments that await updatedb."
 )
-def command(
-    directory: str,
-    top_n: int | None,
-    lists: int | None,
-    max_segments: int,
-    add_days: int,
-    expr: str,
-    filter: bool,
-    normalize: bool,
-    force: bool,
-) -> int:
+def command(directory: str, **choices: Any) -> int:
     """Generate segments from the URLs that are due.
 
     Prints the names of the segments, one per line, for `scoter fetch`. The schedule, the URL filters and the generate.*
@@ -67,20 +57,7 @@ def command(
     with crawl_session("generate", directory) as session:
         from scoter.batch.generate import generate
 
-        done = generate(
-            session.crawl,
-            session.engine,
-            session.scoped_config,
-            now=session.now,
-            top_n=top_n,
-            lists=lists,
-            max_segments=max_segments,
-            add_days=add_days,
-            expr=expr,
-            filter=filter,
-            normalize=normalize,
-            force=force,
-        )
+        done = generate(session.crawl, session.engine, session.scoped_config, now=session.now, **choices)
     return _print_segments(done, _summary(done) if done.segments else why_nothing(done, session.now))
 
 
@@ -90,7 +67,7 @@ def command(
 @click.option("--filter", is_flag=True, help="Drop URLs that the URL filters reject.")
 @click.option("--normalize", is_flag=True, help="Run the URLs through the normalisers.")
 @_FETCHERS
-def freegen(directory: str, files: tuple[str, ...], filter: bool, normalize: bool, lists: int | None) -> int:
+def freegen(directory: str, files: tuple[str, ...], **choices: Any) -> int:
     """Generate a segment from lists of URLs, ignoring the crawldb.
 
     FILES are seed lists as for `scoter inject`, folders of such files, or - for stdin. The crawldb is neither read nor
@@ -106,16 +83,7 @@ def freegen(directory: str, files: tuple[str, ...], filter: bool, normalize: boo
     with crawl_session("freegen", directory, create=True) as session:
         from scoter.batch.freegen import freegen as generate_freely
 
-        done = generate_freely(
-            session.crawl,
-            session.engine,
-            session.config,
-            files,
-            now=session.now,
-            filter=filter,
-            normalize=normalize,
-            lists=lists,
-        )
+        done = generate_freely(session.crawl, session.engine, session.config, files, now=session.now, **choices)
     bad = count(done.not_urls, "line that is not a URL", "lines that are not URLs")
     code = _print_segments(done, f"{count(done.urls, 'URL')}, {done.filtered:,} dropped by filters, {bad}.")
     if not invocation().quiet:

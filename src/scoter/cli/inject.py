@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,15 +26,7 @@ if TYPE_CHECKING:
 @click.option(
     "--filter-normalize-all", is_flag=True, help="Also run the URLs in the crawldb through the normalisers and filters."
 )
-def command(
-    directory: str,
-    seeds: tuple[str, ...],
-    overwrite: bool | None,
-    update: bool | None,
-    filter: bool,
-    normalize: bool,
-    filter_normalize_all: bool,
-) -> int:
+def command(directory: str, seeds: tuple[str, ...], **choices: Any) -> int:
     """Add seed URLs to the crawldb.
 
     SEEDS are URLs, files, folders of files, or - for stdin. A file has one URL per line, optionally followed by
@@ -53,18 +45,7 @@ def command(
     with crawl_session("inject", directory, create=True) as session:
         from scoter.batch.inject import inject
 
-        done = inject(
-            session.crawl,
-            session.engine,
-            session.config,
-            seeds,
-            now=session.now,
-            overwrite=overwrite,
-            update=update,
-            filter=filter,
-            normalize=normalize,
-            filter_normalize_all=filter_normalize_all,
-        )
+        done = inject(session.crawl, session.engine, session.config, seeds, now=session.now, **choices)
     if invocation().json:
         print_json(done)
     else:

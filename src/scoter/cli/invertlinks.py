@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from scoter.cli.invocation import NOTHING_TO_DO, off_switch
@@ -17,7 +19,7 @@ from scoter.core.display import count
 @off_switch("filter", "Do not apply the URL filters.")
 @off_switch("normalize", "Do not normalise URLs.")
 @click.option("--force", is_flag=True, help="Also add segments that are already in the linkdb.")
-def command(directory: str, segments: tuple[str, ...], filter: bool, normalize: bool, force: bool) -> int:
+def command(directory: str, segments: tuple[str, ...], **choices: Any) -> int:
     """Update the linkdb from parsed segments.
 
     Without SEGMENT, adds all parsed segments that are not in the linkdb yet. When a page was parsed again, its new
@@ -35,16 +37,7 @@ def command(directory: str, segments: tuple[str, ...], filter: bool, normalize: 
         if not chosen:
             note("There is no parsed segment that is not in the linkdb yet.")
             return NOTHING_TO_DO
-        done = invertlinks(
-            session.crawl,
-            session.engine,
-            session.config,
-            chosen,
-            now=session.now,
-            filter=filter,
-            normalize=normalize,
-            force=force,
-        )
+        done = invertlinks(session.crawl, session.engine, session.config, chosen, now=session.now, **choices)
     urls = f"{count(done.urls, 'URL')} with inlinks, {done.urls_before:,} before"
     print_result(done, f"Added {count(len(done.segments), 'segment')} to the linkdb: {urls}")
     return 0

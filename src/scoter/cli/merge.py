@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation
@@ -9,6 +11,9 @@ from scoter.cli.output import note
 from scoter.cli.results import print_result
 from scoter.cli.session import crawl_session
 from scoter.core.display import count
+
+if TYPE_CHECKING:
+    from scoter.batch.crawldir.directory import CrawlDir
 
 _OUT = click.argument("out")
 _DIRECTORIES = click.argument("directories", metavar="DIR...", nargs=-1, required=True)
@@ -21,7 +26,7 @@ _NORMALIZE = click.option("--normalize", is_flag=True, help="Run the URLs throug
 @_DIRECTORIES
 @_FILTER
 @_NORMALIZE
-def mergedb(out: str, directories: tuple[str, ...], filter: bool, normalize: bool) -> None:
+def mergedb(out: str, directories: tuple[str, ...], **choices: bool) -> None:
     """Merge several crawldbs into a new one.
 
     If a URL has several records, the one fetched last wins; its metadata overrides that of the others. OUT must be a
@@ -38,10 +43,7 @@ def mergedb(out: str, directories: tuple[str, ...], filter: bool, normalize: boo
     crawls = [CrawlDir.open(each) for each in directories]
     for each in crawls:
         open_crawldb(each, invocation().config).close()
-    with crawl_session("mergedb", out, create=True) as run:
-        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, filter=filter, normalize=normalize)
-    merged = count(len(crawls), "crawldb")
-    print_result(done, f"Merged {count(done.records, 'record')} from {merged} into {count(done.urls, 'URL')}")
+    _merge_tables("mergedb", "crawldb", merge, out, crawls, choices)
 
 
 @click.command()
@@ -49,7 +51,7 @@ def mergedb(out: str, directories: tuple[str, ...], filter: bool, normalize: boo
 @_DIRECTORIES
 @_FILTER
 @_NORMALIZE
-def mergelinkdb(out: str, directories: tuple[str, ...], filter: bool, normalize: bool) -> None:
+def mergelinkdb(out: str, directories: tuple[str, ...], **choices: bool) -> None:
     """Merge several linkdbs into a new one.
 
     A URL gets the inlinks from all linkdbs, up to linkdb.max_inlinks. OUT must be a directory that does not exist yet,
@@ -66,9 +68,15 @@ def mergelinkdb(out: str, directories: tuple[str, ...], filter: bool, normalize:
     crawls = [CrawlDir.open(each) for each in directories]
     for each in crawls:
         open_linkdb(each).close()
-    with crawl_session("mergelinkdb", out, create=True) as run:
-        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, filter=filter, normalize=normalize)
-    merged = count(len(crawls), "linkdb")
+    _merge_tables("mergelinkdb", "linkdb", merge, out, crawls, choices)
+
+
+def _merge_tables(
+    command: str, table: str, merge: Any, out: str, crawls: list[CrawlDir], choices: dict[str, bool]
+) -> None:
+    with crawl_session(command, out, create=True) as run:
+        done = merge(run.crawl, crawls, run.engine, run.config, now=run.now, **choices)
+    merged = count(len(crawls), table)
     print_result(done, f"Merged {count(done.records, 'record')} from {merged} into {count(done.urls, 'URL')}")
 
 
@@ -78,7 +86,7 @@ def mergelinkdb(out: str, directories: tuple[str, ...], filter: bool, normalize:
 @click.option("--filter", is_flag=True, help="Drop pages and links that the URL filters reject.")
 @_NORMALIZE
 @click.option("--slice", type=AtMost(min=1), metavar="N", help="Split the result into segments of N URLs.")
-def mergesegs(out: str, directories: tuple[str, ...], filter: bool, normalize: bool, slice: int | None) -> int:
+def mergesegs(out: str, directories: tuple[str, ...], **choices: Any) -> int:
     """Merge segments into new ones.
 
     Keeps the newest fetch of each page with its text, links and archived bytes. Drops fetches that will be retried
@@ -104,9 +112,7 @@ def mergesegs(out: str, directories: tuple[str, ...], filter: bool, normalize: b
         note("There is no completely fetched segment to merge.")
         return NOTHING_TO_DO
     with crawl_session("mergesegs", out, create=True) as run:
-        done = merge(
-            run.crawl, segments, run.engine, run.config, now=run.now, filter=filter, normalize=normalize, slice=slice
-        )
+        done = merge(run.crawl, segments, run.engine, run.config, now=run.now, **choices)
     merged = f"Merged {count(len(segments), 'segment')} into {', '.join(done.segments)}"
     print_result(done, f"{merged}: {count(done.urls, 'page')}")
     return 0

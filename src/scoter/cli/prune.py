@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
@@ -11,9 +11,6 @@ from scoter.cli.output import note, print_json
 from scoter.cli.results import print_table
 from scoter.cli.session import crawl_session
 from scoter.core.display import size
-
-if TYPE_CHECKING:
-    from datetime import timedelta
 
 
 @click.command()
@@ -31,9 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--force", is_flag=True, help="Also remove segments that are incomplete or not in the crawldb and linkdb."
 )
-def command(
-    directory: str, older_than: timedelta | None, keep: int | None, versions: bool, dry_run: bool, force: bool
-) -> int:
+def command(directory: str, dry_run: bool, **choices: Any) -> int:
     """Remove old segments and table versions.
 
     A segment is only removed if it is in the crawldb, and in the linkdb if there is one. Its pages are removed with it:
@@ -48,15 +43,7 @@ def command(
     with crawl_session("prune", directory) as session:
         from scoter.batch.prune import prune
 
-        done = prune(
-            session.crawl,
-            now=session.now,
-            older_than=older_than,
-            keep=keep,
-            versions=versions,
-            dry_run=dry_run,
-            force=force,
-        )
+        done = prune(session.crawl, now=session.now, dry_run=dry_run, **choices)
     if options.json:
         for item in done.removed:
             print_json({"kind": item.kind, "name": item.name, "bytes": item.size, "removed": not dry_run})

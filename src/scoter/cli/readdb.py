@@ -10,7 +10,7 @@ import click
 
 from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation, only_with
 from scoter.cli.output import note, print_json
-from scoter.cli.results import open_output, print_facts, print_rows, print_table
+from scoter.cli.results import dump_format, print_facts, print_rows, print_table, write_dump
 from scoter.cli.session import CrawlSession, crawl_session
 from scoter.core.display import count
 from scoter.errors import UsageError, typed
@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 @click.option("--top-n", type=AtMost(min=1), metavar="N", help="Show the N URLs with the highest scores.")
 @click.option("--min-score", type=float, metavar="S", help="With --top-n: only URLs with at least this score.")
 @click.option("--dump", metavar="OUT", help="Write records to a file, or - for stdout.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["csv", "json", "parquet", "plain"]),
-    help="Format of the dump (default: json with --json, otherwise plain).",
-)
+@dump_format
 @click.option("--status", default="", metavar="S", help="With --dump: only records with this status.")
 @click.option("--retry", type=int, metavar="N", help="With --dump: only records with this many retries.")
 @click.option("--regex", default="", metavar="R", help="With --dump: only URLs that contain a match of this pattern.")
@@ -96,13 +91,9 @@ def _show_record(session: CrawlSession, url: str) -> int:
 
 
 def _dump(session: CrawlSession, out: str, form: str | None, wanted: RecordFilter) -> int:
-    from scoter.batch.crawldir.export import write_rows
     from scoter.batch.readdb import select
 
-    form = form or ("json" if invocation().json else "plain")
-    schema, batches = select(session.crawl, session.engine, session.config, wanted, now=session.now)
-    with open_output(out, binary=form == "parquet") as file:
-        number = write_rows(batches, schema, file, form)
+    number = write_dump(*select(session.crawl, session.engine, session.config, wanted, now=session.now), out, form)
     if out != "-":
         session.status.note(f"Wrote {count(number, 'record')} to {out}")
     return 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from scoter.cli.invocation import NOTHING_TO_DO, invocation, only_with
+from scoter.cli.invocation import NOTHING_TO_DO, only_with
 from scoter.cli.output import note
-from scoter.cli.results import open_output, print_rows
+from scoter.cli.results import dump_format, print_rows, write_dump
 from scoter.cli.session import CrawlSession, crawl_session
 from scoter.core.display import count
 from scoter.errors import UsageError
@@ -16,12 +16,7 @@ from scoter.errors import UsageError
 @click.argument("directory", metavar="DIR")
 @click.option("--url", metavar="U", help="Show the inlinks of one URL.")
 @click.option("--dump", metavar="OUT", help="Write the linkdb to a file, or - for stdout.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["csv", "json", "parquet", "plain"]),
-    help="Format of the dump (default: json with --json, otherwise plain).",
-)
+@dump_format
 @click.option("--regex", default="", metavar="R", help="With --dump: only URLs that contain a match of this pattern.")
 def command(directory: str, url: str | None, dump: str | None, form: str | None, regex: str) -> int:
     """Show the inlinks of a URL, or dump the linkdb.
@@ -52,13 +47,9 @@ def _show(session: CrawlSession, url: str | None) -> int:
 
 
 def _dump(session: CrawlSession, out: str, form: str | None, regex: str) -> int:
-    from scoter.batch.crawldir.export import write_rows
     from scoter.batch.readlinkdb import select
 
-    form = form or ("json" if invocation().json else "plain")
-    schema, batches = select(session.crawl, regex)
-    with open_output(out, binary=form == "parquet") as file:
-        number = write_rows(batches, schema, file, form)
+    number = write_dump(*select(session.crawl, regex), out, form)
     if out != "-":
         session.status.note(f"Wrote {count(number, 'URL')} to {out}")
     return 0

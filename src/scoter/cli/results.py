@@ -65,6 +65,23 @@ def print_facts(facts: Mapping[str, Any]) -> None:
         sys.stdout.write(f"{name:<{widest}}  {visible(text_value(value))}".rstrip() + "\n")
 
 
+dump_format = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "json", "parquet", "plain"]),
+    help="Format of the dump (default: json with --json, otherwise plain).",
+)
+
+
+def write_dump(schema: Any, batches: Iterable[Any], out: str, form: str | None) -> int:
+    """Write a table to a file, or to standard output for a dash, and return the number of rows."""
+    from scoter.batch.crawldir.export import write_rows
+
+    form = form or ("json" if invocation().json else "plain")
+    with open_output(out, binary=form == "parquet") as file:
+        return write_rows(batches, schema, file, form)
+
+
 @contextmanager
 def open_output(name: str, *, binary: bool = False) -> Iterator[BinaryIO]:
     """Open a file that appears when it is complete, or standard output for a dash."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -28,17 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--write", type=click.Path(path_type=Path), help="Write the static pages to a folder for nginx, and exit."
 )
-def command(
-    port: int,
-    hosts: int,
-    pages: int,
-    seed: int,
-    faults: bool,
-    links: int,
-    page_bytes: int,
-    latency: float,
-    write: Path | None,
-) -> None:
+def command(port: int, write: Path | None, **spec: Any) -> None:
     """Serve a synthetic web on loopback for trials, tests and benchmarks.
 
     All hosts share one port; the Host header selects one. The host control.simweb.test returns JSON: a log of all
@@ -52,9 +42,7 @@ def command(
     from scoter.simweb import SimWeb, WebSpec, export, run_forever
 
     options = invocation()
-    web = SimWeb(
-        WebSpec(hosts=hosts, pages=pages, seed=seed, faults=faults, links=links, page_bytes=page_bytes, latency=latency)
-    )
+    web = SimWeb(WebSpec(**spec))
     if write is None:
         run_forever(web, port, None if options.quiet else _announce)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,15 +24,7 @@ if TYPE_CHECKING:
 @off_switch("filter", "Do not apply the URL filters.", default=None)
 @off_switch("normalize", "Do not normalise URLs.", default=None)
 @click.option("--overwrite", is_flag=True, default=None, help="Change score, interval and modified time of known URLs.")
-def command(
-    directory: str,
-    urls: tuple[str, ...],
-    hosts: tuple[str, ...],
-    strict: bool | None,
-    filter: bool | None,
-    normalize: bool | None,
-    overwrite: bool | None,
-) -> int:
+def command(directory: str, urls: tuple[str, ...], hosts: tuple[str, ...], **choices: Any) -> int:
     """Add the URLs listed in sitemaps to the crawldb.
 
     Without URL, checks the robots.txt of every site in the crawldb for sitemaps, and /sitemap.xml where it names none.
@@ -62,10 +54,7 @@ def command(
             urls,
             now=session.now,
             hosts=hosts,
-            strict=strict,
-            filter=filter,
-            normalize=normalize,
-            overwrite=overwrite,
+            **choices,
             on_progress=lambda snapshot, kept: session.status.show(
                 f"sitemap {count(kept, 'URL')}, {count(snapshot.fetched, 'file')}, {snapshot.queued:,} to fetch"
             ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,14 +23,7 @@ if TYPE_CHECKING:
 @click.option("--filter", is_flag=True, default=None, help="Apply the URL filters to every URL.")
 @click.option("--normalize", is_flag=True, default=None, help="Run every URL through the normalisers.")
 @click.option("--force", is_flag=True, help="Also use segments that are incomplete or already in the crawldb.")
-def command(
-    directory: str,
-    segments: tuple[str, ...],
-    additions: bool | None,
-    filter: bool | None,
-    normalize: bool | None,
-    force: bool,
-) -> int:
+def command(directory: str, segments: tuple[str, ...], **choices: Any) -> int:
     """Update the crawldb from fetched segments.
 
     Without SEGMENT, uses all fetched segments that are not in the crawldb yet. Fetched URLs get a new status, score and
@@ -49,17 +42,7 @@ def command(
             if not invocation().quiet:
                 note("There is no fetched segment that is not in the crawldb yet.")
             return NOTHING_TO_DO
-        done = updatedb(
-            session.crawl,
-            session.engine,
-            session.scoped_config,
-            chosen,
-            now=session.now,
-            additions=additions,
-            filter=filter,
-            normalize=normalize,
-            force=force,
-        )
+        done = updatedb(session.crawl, session.engine, session.scoped_config, chosen, now=session.now, **choices)
     if invocation().json:
         print_json(done)
     else:
