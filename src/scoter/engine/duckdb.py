@@ -12,13 +12,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import duckdb
 import ibis
 import ibis.expr.operations as ops
-import pyarrow.parquet as pq
 
 from scoter.core.display import size
 from scoter.engine.ibis_compat import arrow_schema, cast_batch, import_compilers_lazily, store_memtables
@@ -36,8 +35,9 @@ from scoter.engine.sources import (
     survey,
 )
 from scoter.engine.sql import cast_sql, in_range_sql, quoted, range_number_sql, scan_sql
-from scoter.store import disk
+from scoter.store.disk import Closing
 from scoter.store.tables import NewVersion
+from scoter.store.tables.parquet import write_batches
 
 ROW_GROUP = 122_880
 _BATCH = 65_536
@@ -59,7 +59,7 @@ _SETTINGS = (
 )
 
 
-class DuckDbEngine:
+class DuckDbEngine(Closing):
     """Runs jobs in this process."""
 
     name = "duckdb"
@@ -99,12 +99,6 @@ class DuckDbEngine:
 
     def __repr__(self) -> str:
         return f"DuckDbEngine({self._folder}, {size(self._memory_limit)})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         with suppress(duckdb.Error):  # already closed
@@ -276,12 +270,7 @@ class DuckDbEngine:
     def _store_batches(self, batches: Iterable[Any], schema: Any) -> Rows:
         """Write record batches to a temporary file and return its rows."""
         file = self._folder / f"{self._new_name()}.parquet"
-        with (
-            disk.disk_errors("write temporary rows", file),
-            pq.ParquetWriter(file, schema, compression="lz4") as writer,
-        ):
-            for batch in batches:
-                writer.write_batch(batch)
+        write_batches(file, schema, batches)
         return self._view(schema, scan_sql([UniformFiles((str(file),))], self._types(schema)), file)
 
     def _new_name(self) -> str:

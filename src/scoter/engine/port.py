@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeAlias
 
-from scoter.engine.sources import TableSource
+from scoter.engine.sources import TableSource, file_source
 from scoter.store.tables import NewVersion
 
 Rows: TypeAlias = Any
@@ -60,3 +60,9 @@ class Engine(Protocol):
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
+
+
+def save_source(engine: Engine, rows: Rows, schema: Any, file: Path) -> TableSource:
+    """Write rows to a file with a schema, and return it as a source."""
+    engine.save(rows, schema, file)
+    return file_source(file, schema)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import ibis
 import pyarrow.parquet as pq
@@ -26,8 +26,9 @@ from scoter.engine.port import Job, Progress, Rows
 from scoter.engine.portable import timestamp
 from scoter.engine.sources import TableSource, UniformFiles, file_source, survey
 from scoter.errors import UserError
-from scoter.store import disk
+from scoter.store.disk import Closing, disk_errors
 from scoter.store.tables import NewVersion
+from scoter.store.tables.parquet import write_batches
 
 _BATCH = 65_536
 _SORTED_BY = ("key", "url")
@@ -73,7 +74,7 @@ def start_session(folder: Path, memory_limit: int, threads: int) -> Any:
         raise UserError("cannot start Spark", where="engine.kind", hint=hint) from failure
 
 
-class SparkEngine:
+class SparkEngine(Closing):
     """Runs jobs in a Spark session: its own, or one passed in, which it does not stop."""
 
     name = "spark"
@@ -98,12 +99,6 @@ class SparkEngine:
 
     def __repr__(self) -> str:
         return f"SparkEngine({self._folder})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         for name in self._views:
@@ -136,7 +131,7 @@ class SparkEngine:
         frame = self._cast(self._framed(rows), schema).repartition(1)
         folder = self._folder / self._new_name()
         self._store(frame.sortWithinPartitions(*order) if order else frame, folder)
-        with disk.disk_errors("write the file", file):
+        with disk_errors("write the file", file):
             shutil.move(_parts(folder)[0], file)
             shutil.rmtree(folder)
         self._progress(1.0)
@@ -201,9 +196,7 @@ class SparkEngine:
     def _store_batches(self, batches: Iterable[Any], schema: Any) -> Rows:
         """Write record batches to a temporary file and return its rows."""
         file = self._folder / f"{self._new_name()}.parquet"
-        with disk.disk_errors("write temporary rows", file), pq.ParquetWriter(file, schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
+        write_batches(file, schema, batches)
         return self.read(file_source(file, schema))
 
     def _empty(self, schema: Any) -> str:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Self
 
 from scoter.errors import UsageError, UserError
 
@@ -68,7 +69,21 @@ def try_lock(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
     return True
 
 
-class Scratch:
+class Closing:
+    """A resource that is closed at the end of a ``with`` block."""
+
+    def close(self) -> None:
+        """Release what the resource holds."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Scratch(Closing):
     """A temporary folder, removed on ``close``. A lock in it distinguishes it from those that killed processes left."""
 
     def __init__(self, inside: Path, prefix: str) -> None:
@@ -116,13 +131,12 @@ def _remove(path: Path) -> None:
 
 def _is_held(folder: Path) -> bool:
     try:
-        handle = os.open(folder / _LOCK_NAME, os.O_RDWR)
+        file = (folder / _LOCK_NAME).open("r+b")
     except OSError:
         return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True  # in use, or on a file system without locks, where that is unknown
-    finally:
-        os.close(handle)
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True  # in use, or on a file system without locks, where that is unknown
     return False

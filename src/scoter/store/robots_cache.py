@@ -12,12 +12,10 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from scoter.core.robots_cache import StoredRobots
 from scoter.errors import UsageError
-from scoter.store.disk import disk_errors
+from scoter.store.disk import Closing, disk_errors
 
 ENTRIES = 200_000
 BYTES = 256 * 2**20
@@ -39,7 +37,7 @@ _TOTAL = "SELECT count(*), coalesce(sum(size), 0) FROM robots"
 _OLDEST = "SELECT id, size FROM robots ORDER BY id LIMIT 1000"
 
 
-class SqliteRobotsCache:
+class SqliteRobotsCache(Closing):
     """Shares robots.txt files with every process that opens the same file.
 
     Reads run in the event loop: they take a few microseconds, because readers never wait in WAL mode. Writes run in a
@@ -65,14 +63,6 @@ class SqliteRobotsCache:
 
     def __repr__(self) -> str:
         return f"SqliteRobotsCache({self._path}, {self.failures} failures)"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file."""

@@ -208,6 +208,13 @@ class PartWriter:
         self._finished(self._name, part)
 
 
+def write_batches(file: Path, schema: Any, found: Iterable[Any]) -> None:
+    """Write record batches to a temporary file."""
+    with disk_errors("write temporary files", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
+        for batch in found:
+            writer.write_batch(batch)
+
+
 def checksum(file: BinaryIO) -> str:
     """Return the 128-bit XXH3 of a file's bytes, in hexadecimal."""
     state = xxhash.xxh3_128()

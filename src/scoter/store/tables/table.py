@@ -5,11 +5,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from scoter.errors import UsageError, UserError
 from scoter.plugins import Column
+from scoter.store.disk import Closing
 from scoter.store.tables.local import storage_at
 from scoter.store.tables.new_version import NewVersion
 from scoter.store.tables.parquet import batches, checksum, count_rows, dataset_of
@@ -29,7 +29,7 @@ from scoter.store.tables.versions import (
 _TRIES = 20
 
 
-class Table:
+class Table(Closing):
     """One version of a table, which later writes do not change.
 
     In a local folder the version is kept until it is closed; in an object store, until two more versions were written.
@@ -79,12 +79,6 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self._place.location(self.manifest.name)}, {self.manifest.rows} rows)"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, _: object, __: object, ___: TracebackType | None) -> None:
-        self.close()
 
     def close(self) -> None:
         """Release the version; it may be removed from now on."""

@@ -19,7 +19,7 @@ from scoter.store.disk import disk_error, disk_errors, sync_folder, try_lock
 from scoter.store.warc import record
 from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, Location, SharedBody
 from scoter.store.warc.cdxj import CdxEntry, CdxIndex, index_line, media_type
-from scoter.store.warc.record import LEVEL, archived_request, archived_response, member
+from scoter.store.warc.record import archived_request, archived_response, member
 
 SUFFIX = ".warc.gz"
 OPEN = ".open"
@@ -46,7 +46,6 @@ class WarcPart:
         about: ArchiveInfo,
         *,
         opened: datetime,
-        level: int = LEVEL,
         make_id: Callable[[], str] = new_id,
         shared: int = SHARED,
     ) -> None:
@@ -56,7 +55,6 @@ class WarcPart:
         self.opened = opened
         self.size = 0
         self.captures = 0
-        self._level = level
         self._make_id = make_id
         self._shared_limit = shared
         self._shared: dict[str, SharedBody] = {}
@@ -65,7 +63,7 @@ class WarcPart:
         self._file = _open_new(self.path, self.draft)
         date = record.warc_date(opened)
         try:
-            self._write([member(record.warcinfo(about, self.path.name, record_id=make_id(), date=date), level)])
+            self._write([member(record.warcinfo(about, self.path.name, record_id=make_id(), date=date))])
         except BaseException:
             self.discard()
             raise
@@ -93,16 +91,18 @@ class WarcPart:
         if exchange.request_head:
             asked = archived_request(exchange.request_head)
             built = record.request(exchange, asked, record_id=self._make_id(), date=date, answer=answer)
-            members.append(member(built, self._level))
+            members.append(member(built))
         if facts:
             built = record.metadata(exchange, facts, record_id=self._make_id(), date=date, answer=answer)
-            members.append(member(built, self._level))
+            members.append(member(built))
         # One write is faster than several, but a large record is not copied for it.
         self._write([b"".join(members)] if len(first) <= _COPIED else members)
         self._index.add(index_line(exchange.url.key, date, entry))
         self.captures += 1
         if shared is not None:
-            self._remember(entry.digest, shared)
+            self._shared[entry.digest] = shared
+            if len(self._shared) > self._shared_limit:
+                del self._shared[next(iter(self._shared))]
         return Location(self.path.name, offset, len(first))
 
     def sync(self) -> None:
@@ -160,13 +160,12 @@ class WarcPart:
         mime = "warc/revisit"
         remember: SharedBody | None = None
         if is_304:
-            built = member(record.not_modified(exchange, head, earlier, record_id=answer, date=date), self._level)
+            built = member(record.not_modified(exchange, head, earlier, record_id=answer, date=date))
         elif duplicate_of is not None:
             revisit = record.duplicate(exchange, head, duplicate_of, record_id=answer, date=date, payload=payload)
-            built = member(revisit, self._level)
+            built = member(revisit)
         else:
-            pieces = record.response(exchange, head, record_id=answer, date=date, payload=payload)
-            built = member(pieces, self._level)
+            built = member(record.response(exchange, head, record_id=answer, date=date, payload=payload))
             mime = media_type(exchange.header("content-type"))
             remember = SharedBody(answer, exchange.url.text, date, self.size) if whole else None
         entry = CdxEntry(
@@ -179,11 +178,6 @@ class WarcPart:
             filename=self.path.name,
         )
         return built, entry, remember
-
-    def _remember(self, payload: str, shared: SharedBody) -> None:
-        self._shared[payload] = shared
-        if len(self._shared) > self._shared_limit:
-            del self._shared[next(iter(self._shared))]
 
     def _write(self, pieces: Sequence[bytes]) -> None:
         if self._sealed:

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self, cast
+from typing import BinaryIO, cast
 
 from isal import isal_zlib
 from msgspec import Struct
@@ -19,7 +18,7 @@ from msgspec.structs import replace
 
 from scoter.core.reply import Headers, Truncation, header
 from scoter.errors import UserError
-from scoter.store.disk import disk_errors
+from scoter.store.disk import Closing, disk_errors
 from scoter.store.warc.record import SAME_PAYLOAD, parse_head, split_message
 
 with warnings.catch_warnings():
@@ -74,7 +73,7 @@ class ArchivedResponse(Struct, frozen=True, kw_only=True):
         return header(self.headers, name)
 
 
-class WarcReader:
+class WarcReader(Closing):
     """An archive open for reading. Not thread-safe."""
 
     def __init__(self, path: Path, limit: int = BODY_LIMIT) -> None:
@@ -84,14 +83,6 @@ class WarcReader:
 
     def __repr__(self) -> str:
         return f"WarcReader({self.path})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         self._file.close()

@@ -19,7 +19,7 @@ from scoter.core.reply import Exchange, Headers
 from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, SharedBody
 
 LEVEL = 1
-"""Default compression level: measured on HTML, isal's level 1 is as fast as its level 0 and 10 % smaller."""
+"""Compression level: measured on HTML, isal's level 1 is as fast as its level 0 and 10 % smaller."""
 
 CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -149,12 +149,12 @@ def timing_facts(exchange: Exchange) -> Facts:
     return tuple((name, f"{seconds * 1000:.0f}") for name, seconds in phases if seconds)
 
 
-def member(pieces: tuple[bytes, ...] | bytes, level: int = LEVEL) -> bytes:
+def member(pieces: tuple[bytes, ...] | bytes) -> bytes:
     """Return a record as one gzip member; a short one, such as a request, is compressed at the fastest level."""
     if isinstance(pieces, bytes) or sum(map(len, pieces)) <= _COPIED:
         whole = pieces if isinstance(pieces, bytes) else b"".join(pieces)
-        return igzip_lib.compress(whole, 0 if len(whole) <= _SHORT else level, igzip_lib.COMP_GZIP)
-    engine = isal_zlib.compressobj(level, isal_zlib.DEFLATED, _GZIP)
+        return igzip_lib.compress(whole, 0 if len(whole) <= _SHORT else LEVEL, igzip_lib.COMP_GZIP)
+    engine = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, _GZIP)
     return b"".join([*(engine.compress(piece) for piece in pieces), engine.flush()])
 
 

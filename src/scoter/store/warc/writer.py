@@ -6,14 +6,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from scoter.core.reply import Exchange
 from scoter.errors import NameTaken, UsageError
+from scoter.store.disk import Closing
 from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, Location
-from scoter.store.warc.part import SHARED, WarcPart, new_id
-from scoter.store.warc.record import LEVEL
+from scoter.store.warc.part import WarcPart
 
 
 def utc_now() -> datetime:
@@ -21,7 +19,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class WarcWriter:
+class WarcWriter(Closing):
     """Archives exchanges in a folder, in files named by prefix, time and number.
 
     A file is opened with its first exchange, so there are no empty files. The age is checked on each write and by
@@ -37,9 +35,6 @@ class WarcWriter:
         size: int,
         age: timedelta,
         now: Callable[[], datetime] = utc_now,
-        level: int = LEVEL,
-        make_id: Callable[[], str] = new_id,
-        shared: int = SHARED,
     ) -> None:
         if not prefix or "/" in prefix or prefix.startswith("."):
             raise UsageError(f"{prefix!r} is not a valid file name prefix", hint="Use letters, digits and hyphens.")
@@ -49,22 +44,11 @@ class WarcWriter:
         self._size = size
         self._age = age
         self._now = now
-        self._level = level
-        self._make_id = make_id
-        self._shared = shared
         self._serial = 0
         self._part: WarcPart | None = None
 
     def __repr__(self) -> str:
         return f"WarcWriter({self._folder / self._prefix}, {self._serial} files, now {self._part})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def write(self, exchange: Exchange, facts: Facts = (), earlier: EarlierCapture | None = None) -> Location:
         """Archive an exchange and return the position of its response; see ``WarcPart.append``."""
@@ -102,12 +86,5 @@ class WarcWriter:
         while True:
             self._serial += 1
             with suppress(NameTaken):  # used by an earlier run, or by another process
-                return WarcPart(
-                    self._folder,
-                    f"{self._prefix}-{opened:%Y%m%d%H%M%S}-{self._serial:05d}",
-                    self._about,
-                    opened=opened,
-                    level=self._level,
-                    make_id=self._make_id,
-                    shared=self._shared,
-                )
+                name = f"{self._prefix}-{opened:%Y%m%d%H%M%S}-{self._serial:05d}"
+                return WarcPart(self._folder, name, self._about, opened=opened)
