@@ -11,7 +11,6 @@ has a page near it that is kept.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
@@ -23,27 +22,28 @@ import ibis
 import ibis.expr.datatypes as dt
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import open_crawldb, remove_backup
+from scoter.batch.crawldir.crawldb import open_crawldb, remove_backup, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import segment_sources
 from scoter.config import Config
 from scoter.core.datum import DbStatus, short_name
 from scoter.core.domain import registered_domain
-from scoter.engine import Engine, TableSource, source_of
+from scoter.engine import Engine, file_source, source_of
 from scoter.engine.port import Rows
 from scoter.errors import UsageError, UserError, nearest
-from scoter.plugins import chain
+from scoter.store.disk import Scratch
 from scoter.store.tables import Table
+from scoter.store.tables.parquet import write_batches
 
 DedupGroup: TypeAlias = Literal["none", "host", "domain"]
 COMPARE_ORDER = "score,fetchTime,urlLength"
 
-_LOSERS = pa.schema([("url", pa.utf8()), ("key", pa.utf8())])
-_DOMAINS = pa.schema([("host", pa.utf8()), ("domain", pa.utf8())])
+_LOSERS = pa.schema(schemas.texts("url", "key"))
+_DOMAINS = pa.schema(schemas.texts("host", "domain"))
 _COMPARED = (short_name(DbStatus.FETCHED), short_name(DbStatus.NOTMODIFIED))
 _DUPLICATE = short_name(DbStatus.DUPLICATE)
 
@@ -82,33 +82,27 @@ def dedup(
     also compare simhashes, which may differ in ``distance`` bits.
     """
     order = parse_order(compare_order)
-    extra = schemas.plugin_columns(chain("scoring", config))
-    crawl.scratch.mkdir(parents=True, exist_ok=True)
-    with (
-        open_crawldb(crawl, config) as crawldb,
-        tempfile.TemporaryDirectory(dir=crawl.scratch) as folder,
-    ):
+    with open_crawldb(crawl, config) as crawldb, Scratch(crawl.scratch, "dedup") as scratch:
         columns = ("url", "key", "host", "status", "fetch_time", "score", "signature")
         known = engine.read(source_of(crawldb, columns))
         pages = _grouped(engine, known.filter(known.status.isin(_COMPARED)), group)
-        exact, number = _saved(engine, _exact_duplicates(pages, order), Path(folder) / "exact.parquet")
-        losers, near_number = [exact], 0
+        file = scratch.path / "exact.parquet"
+        exact, near_number = engine.save(_exact_duplicates(pages, order), _LOSERS, file), 0
+        losers = file_source(file, _LOSERS)
         if near:
-            rest = pages.anti_join(engine.read(exact), "url")
-            found = near_duplicates(engine, crawl, rest, order, distance, Path(folder))
-            saved, near_number = _saved(engine, found, Path(folder) / "near.parquet")
-            losers.append(saved)
-        if number + near_number:
-            files = tuple(file for each in losers for file in each.files)
-            inputs = {
-                "crawldb": source_of(crawldb, is_sorted=True),
-                "losers": TableSource(files=files, schema=_LOSERS, defaults={}),
-            }
+            rest = pages.anti_join(engine.read(losers), "url")
+            found = near_duplicates(engine, crawl, rest, order, distance, scratch.path)
+            file = scratch.path / "near.parquet"
+            near_number = engine.save(found, _LOSERS, file)
+            losers = replace(losers, files=(*losers.files, str(file)))
+        if exact + near_number:
+            inputs = {"crawldb": source_of(crawldb, is_sorted=True), "losers": losers}
+            extra = scoring_columns(config)
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=extra, writer="dedup", clock=lambda: now) as new:
                 engine.write(_marked, inputs, new)
                 new.commit()
     remove_backup(crawl.crawldb, config)
-    return DedupResult(exact=number, near=near_number)
+    return DedupResult(exact=exact, near=near_number)
 
 
 def parse_order(text: str) -> Callable[[Rows], list[Any]]:
@@ -167,11 +161,6 @@ def _marked(tables: Mapping[str, Rows]) -> Rows:
     return joined.mutate(status=status).select(*crawldb.columns)
 
 
-def _saved(engine: Engine, losers: Rows, file: Path) -> tuple[TableSource, int]:
-    number = engine.save(losers, _LOSERS, file)
-    return TableSource(files=(str(file),), schema=_LOSERS, defaults={}), number
-
-
 def _decoded_length(url: Any) -> Any:
     """Return the length of a URL with its escapes decoded as UTF-8: continuation bytes do not count."""
     beginnings = url.re_replace("%[89AB][0-9A-F]", "")
@@ -181,9 +170,7 @@ def _decoded_length(url: Any) -> Any:
 BITS = 64
 MAX_DISTANCE = 6
 
-_RANKED = pa.schema(
-    [("rank", pa.int64()), ("url", pa.utf8()), ("key", pa.utf8()), ("among", pa.utf8()), ("simhash", pa.int64())]
-)
+_RANKED = pa.schema([("rank", pa.int64()), *schemas.texts("url", "key", "among"), ("simhash", pa.int64())])
 _BANDS = pa.schema(
     [("band", pa.int32()), ("bits", pa.int64()), ("rank", pa.int64()), ("among", pa.utf8()), ("simhash", pa.int64())]
 )
@@ -215,11 +202,11 @@ def near_duplicates(
             where=str(crawl.segments),
             hint="Set parse.simhash=true and parse the segments again.",
         )
-    ranked = engine.read(TableSource(files=(str(file),), schema=_RANKED, defaults={}))
+    ranked = engine.read(file_source(file, _RANKED))
     best = ranked.group_by(["simhash", "among"]).agg(rank=ranked["rank"].min())
     lost = folder / "lost.parquet"
-    _write_ranks(lost, _choose_duplicates(engine.batches(_pairs(engine, best, distance)), number))
-    lost_best = engine.read(TableSource(files=(str(lost),), schema=_RANKS, defaults={}))
+    write_batches(lost, _RANKS, _choose_duplicates(engine.batches(_pairs(engine, best, distance)), number))
+    lost_best = engine.read(file_source(lost, _RANKS))
     # Of pages with the same simhash only the best can be kept.
     others = ranked.anti_join(best, "rank")
     return ibis.union(ranked.semi_join(lost_best, "rank"), others).select("url", "key")
@@ -270,7 +257,7 @@ def _bands(distance: int, batch: Any) -> Any:
     return pa.Table.from_batches(pieces, _BANDS).combine_chunks().to_batches()[0] if len(simhash) else pieces[0]
 
 
-def _choose_duplicates(pairs: Iterator[Any], pages: int) -> Iterator[list[int]]:
+def _choose_duplicates(pairs: Iterator[Any], pages: int) -> Iterator[Any]:
     """Yield the ranks of duplicates: the worse of a pair, unless the better one is a duplicate itself."""
     gone = bytearray(pages)  # one byte per page: 10 MB for 10 million
     for batch in pairs:
@@ -279,10 +266,4 @@ def _choose_duplicates(pairs: Iterator[Any], pages: int) -> Iterator[list[int]]:
             if not gone[better] and not gone[worse]:
                 gone[worse] = 1
                 found.append(worse)
-        yield found
-
-
-def _write_ranks(file: Path, ranks: Iterator[list[int]]) -> None:
-    with pq.ParquetWriter(file, _RANKS) as writer:
-        for each in ranks:
-            writer.write_batch(pa.RecordBatch.from_pydict({"rank": each}, schema=_RANKS))
+        yield pa.RecordBatch.from_pydict({"rank": found}, schema=_RANKS)

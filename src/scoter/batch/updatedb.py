@@ -11,25 +11,25 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import count_by_status, crawldb_snapshot, remove_backup
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
+from scoter.batch.crawldir.export import only_row
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.update import hooks, inputs, transition
 from scoter.batch.update.links import may_exceed
 from scoter.batch.urls.chains import UrlChains
 from scoter.config import Config
 from scoter.engine import Engine, TableSource
-from scoter.engine.port import Job, Rows
-from scoter.errors import UsageError, UserError, typed
+from scoter.engine.port import Job, Rows, save_source
+from scoter.engine.sources import read_footer
+from scoter.errors import UsageError, typed
 from scoter.plugins import Column, chain
 from scoter.plugins.points import SCHEDULE_COLUMNS
+from scoter.store.disk import Scratch
 from scoter.store.tables import Table
 
 
@@ -85,15 +85,22 @@ class CrawldbUpdate:
         filter: bool | None = None,
         normalize: bool | None = None,
     ) -> None:
-        db = config.db
         self._config = config
-        self._rules = _UpdateRules(config, db.update_additions_allowed if additions is None else additions)
+        self._db = db = config.db
+        self._additions = db.update_additions_allowed if additions is None else additions
         self._chains = UrlChains.from_config(
             config,
             "crawldb",
             filter=db.url_filters if filter is None else filter,
             normalize=db.url_normalizers if normalize is None else normalize,
         )
+        self._scoring = chain("scoring", config)
+        self._schedule = chain("schedule", config)[0][1]
+        self._limits = transition.UpdateLimits(max_retries=db.fetch_retry_max, max_interval=db.fetch_interval_max)
+        self._extra: tuple[Column, ...] = schemas.plugin_columns(self._scoring)
+        self._has_columns = all(callable(getattr(self._schedule, name, None)) for name in SCHEDULE_COLUMNS)
+        self._by_rows = not self._has_columns or hooks.needs_rows(self._scoring)
+        self._cached: tuple[inputs.UpdateShape, Job] | None = None
 
     def run(
         self, crawl: CrawlDir, engine: Engine, segments: Sequence[Segment], *, now: datetime, force: bool = False
@@ -101,19 +108,13 @@ class CrawldbUpdate:
         """Like ``updatedb``."""
         # Apply a segment only once, or its scores would count twice.
         segments = sorted({each.name: each for each in segments}.values(), key=lambda each: each.name)
-        crawl.scratch.mkdir(parents=True, exist_ok=True)
-        with (
-            crawldb_snapshot(crawl, self._rules.extra) as known,
-            tempfile.TemporaryDirectory(dir=crawl.scratch) as scratch,
-        ):
+        extra = self._extra
+        with crawldb_snapshot(crawl, extra) as known, Scratch(crawl.scratch, "updatedb") as scratch:
             _check(crawl, segments, known.applied, force)
-            folder = Path(scratch)
-            sources, shape = self._rules.sources(engine, known.source, segments, self._chains, folder)
+            sources, shape = self._sources(engine, known.source, segments, scratch.path)
             before = _count(engine, sources[inputs.CRAWLDB], shape)
-            with Table.write(
-                crawl.crawldb, schemas.CRAWLDB, extra=self._rules.extra, writer="updatedb", clock=lambda: now
-            ) as new:
-                engine.write(self._rules.job(engine, shape, folder, now), {**sources, inputs.NOW: now}, new)
+            with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=extra, writer="updatedb", clock=lambda: now) as new:
+                engine.write(self._job(engine, shape, scratch.path, now), {**sources, inputs.NOW: now}, new)
                 names = tuple(each.name for each in segments)
                 manifest = new.commit(applied=[name for name in names if name not in known.applied])
             fetched = sum(_rows(sources[f"{inputs.FETCH}{number}"]) for number in range(len(segments)))
@@ -130,29 +131,12 @@ class CrawldbUpdate:
             statuses=count_by_status(crawl, engine),
         )
 
-
-class _UpdateRules:
-    """The settings and plug-ins of updates."""
-
-    def __init__(self, config: Config, additions: bool) -> None:
-        db = config.db
-        self._additions = additions
-        self._db = db
-        self._scoring = chain("scoring", config)
-        self._schedule = chain("schedule", config)[0][1]
-        self._marks_failures = config.parse.delete_failed_parse
-        self._limits = transition.UpdateLimits(max_retries=db.fetch_retry_max, max_interval=db.fetch_interval_max)
-        self.extra: tuple[Column, ...] = schemas.plugin_columns(self._scoring)
-        self._has_columns = all(callable(getattr(self._schedule, name, None)) for name in SCHEDULE_COLUMNS)
-        self._by_rows = not self._has_columns or hooks.needs_rows(self._scoring)
-        self._cached: tuple[inputs.UpdateShape, Job] | None = None
-
-    def sources(
-        self, engine: Engine, crawldb: TableSource, segments: Sequence[Segment], chains: UrlChains, folder: Path
+    def _sources(
+        self, engine: Engine, crawldb: TableSource, segments: Sequence[Segment], folder: Path
     ) -> tuple[dict[str, TableSource], inputs.UpdateShape]:
         """Return the inputs of an update and their shape."""
         collect = hooks.wants_links(self._scoring)
-        keys, extra, count = self._db.parsemeta_to_crawldb, self.extra, len(segments)
+        keys, extra, count, chains = self._db.parsemeta_to_crawldb, self._extra, len(segments), self._chains
         found = inputs.update_sources(crawldb, segments, extra, parse_metadata=bool(keys), link_sources=collect)
         found = inputs.with_redirects(engine, found, count, extra, folder)
         if chains.filters or chains.normalizers:
@@ -172,7 +156,7 @@ class _UpdateRules:
         )
         return found, shape
 
-    def job(self, engine: Engine, shape: inputs.UpdateShape, folder: Path, now: datetime) -> Job:
+    def _job(self, engine: Engine, shape: inputs.UpdateShape, folder: Path, now: datetime) -> Job:
         """Return the job from the inputs to the new crawldb.
 
         If all plug-ins use columns, inputs of the same shape get the same job, whose query engines cache.
@@ -188,18 +172,18 @@ class _UpdateRules:
             rows = inputs.join_inputs(tables, shape)
             if not self._additions:
                 rows = rows.filter(rows.old_url.notnull())
-            rows = transition.outcomes(rows, tables[inputs.NOW], marks_failures=self._marks_failures)
-            rows = transition.merge_records(rows, self.extra)
+            rows = transition.outcomes(rows, tables[inputs.NOW], marks_failures=self._config.parse.delete_failed_parse)
+            rows = transition.merge_records(rows, self._extra)
             if self._by_rows:
                 # Row-by-row plug-ins read their input several times; it is computed once and stored.
                 rows = _stored(engine, rows, folder)
             if self._has_columns:
                 rows = transition.transition(rows, self._schedule, self._limits)
             else:
-                new_record = hooks.by_transition(self._schedule, self._limits, now, self.extra)
-                rows = hooks.map_rows(engine, rows, transition.is_touched(rows), new_record, self.extra)
-            rows = hooks.apply_scoring(rows, self._scoring, engine, now, self.extra)
-            return rows.select(*schemas.CRAWLDB.names, *schemas.column_names(self.extra))
+                new_record = hooks.by_transition(self._schedule, self._limits, now, self._extra)
+                rows = hooks.map_rows(engine, rows, transition.is_touched(rows), new_record, self._extra)
+            rows = hooks.apply_scoring(rows, self._scoring, engine, now, self._extra)
+            return rows.select(*schemas.CRAWLDB.names, *schemas.column_names(self._extra))
 
         return run
 
@@ -209,8 +193,7 @@ def _stored(engine: Engine, rows: Rows, folder: Path) -> Rows:
         left.unlink()
     schema = rows.schema().to_pyarrow()
     file = Path(tempfile.mktemp(prefix="stored-", suffix=".parquet", dir=folder))  # noqa: S306 - a private folder
-    engine.save(rows, schema, file)
-    return engine.read(TableSource(files=(str(file),), schema=schema, defaults={}))
+    return engine.read(save_source(engine, rows, schema, file))
 
 
 def _check(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str], force: bool) -> None:
@@ -245,19 +228,8 @@ def _count(engine: Engine, crawldb: TableSource, shape: inputs.UpdateShape) -> i
         return _rows(crawldb)
     rows = engine.read(crawldb)
     kept = rows.filter(~rows.status.isin(shape.purged)) if shape.purged else rows
-    return int(_only(engine, kept.aggregate(urls=kept.url.nunique()))[0]["urls"])
-
-
-def _only(engine: Engine, rows: Rows) -> list[dict[str, Any]]:
-    return [row for batch in engine.batches(rows) for row in batch.to_pylist()]
+    return int(only_row(engine.batches(kept.aggregate(urls=kept.url.nunique())))["urls"])
 
 
 def _rows(source: TableSource) -> int:
-    return sum(map(_length, source.files))
-
-
-def _length(file: str) -> int:
-    try:
-        return int(pq.read_metadata(file).num_rows)
-    except (OSError, pa.ArrowException) as failure:
-        raise UserError(f"the file is damaged: {str(failure).partition(chr(10))[0]}", where=file) from failure
+    return sum(read_footer(file).num_rows for file in source.files)

@@ -64,6 +64,12 @@ def iter_rows(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
             yield from batch.slice(start, _SLICE).to_pylist(maps_as_pydicts="lossy")
 
 
+def only_row(batches: Iterable[Any]) -> dict[str, Any]:
+    """Return the row of record batches that hold one, such as an aggregate."""
+    (row,) = iter_rows(batches)
+    return row
+
+
 def json_line(row: Mapping[str, Any]) -> bytes:
     """Return a row as a line of JSON."""
     return msgspec.json.encode(json_value(row)) + b"\n"

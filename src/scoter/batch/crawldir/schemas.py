@@ -25,12 +25,15 @@ TIME = pa.timestamp("us", tz="UTC")
 """Microseconds, because DuckDB and Spark write them."""
 METADATA = pa.map_(pa.utf8(), pa.utf8())
 
+
+def texts(*names: str) -> list[tuple[str, Any]]:
+    """Return columns of texts."""
+    return [(name, pa.utf8()) for name in names]
+
+
 DATUM = pa.schema(
     [
-        ("url", pa.utf8()),
-        ("key", pa.utf8()),
-        ("host", pa.utf8()),
-        ("status", pa.utf8()),
+        *texts("url", "key", "host", "status"),
         ("fetch_time", TIME),
         ("modified_time", TIME),
         ("retries", pa.int32()),
@@ -50,15 +53,9 @@ CRAWL_FETCH = pa.schema(
     [
         *DATUM,
         ("http_status", pa.int32()),
-        ("reason", pa.utf8()),
-        ("detail", pa.utf8()),
-        ("redirect_to", pa.utf8()),
-        ("redirect_key", pa.utf8()),
-        ("redirect_host", pa.utf8()),
-        ("content_type", pa.utf8()),
+        *texts("reason", "detail", "redirect_to", "redirect_key", "redirect_host", "content_type"),
         ("length", pa.int64()),
-        ("truncated", pa.utf8()),
-        ("warc_file", pa.utf8()),
+        *texts("truncated", "warc_file"),
         ("warc_offset", pa.int64()),
         ("warc_length", pa.int64()),
         ("response_ms", pa.int32()),
@@ -67,25 +64,13 @@ CRAWL_FETCH = pa.schema(
 )
 
 HEADING = pa.struct([("level", pa.int32()), ("text", pa.utf8())])
-ALTERNATE = pa.struct([(name, pa.utf8()) for name in ("url", "language", "media_type", "title", "rel")])
+ALTERNATE = pa.struct(texts("url", "language", "media_type", "title", "rel"))
 
 PARSE_DATA = pa.schema(
     [
-        ("url", pa.utf8()),
-        ("key", pa.utf8()),
-        ("parse_status", pa.utf8()),
-        ("reason", pa.utf8()),
-        ("doubt", pa.utf8()),
-        ("part_of", pa.utf8()),
-        ("title", pa.utf8()),
-        ("language", pa.utf8()),
-        ("content_type", pa.utf8()),
-        ("encoding", pa.utf8()),
-        ("canonical", pa.utf8()),
-        ("noindex", pa.bool_()),
-        ("nofollow", pa.bool_()),
-        ("noarchive", pa.bool_()),
-        ("nosnippet", pa.bool_()),
+        *texts("url", "key", "parse_status", "reason", "doubt", "part_of", "title", "language"),
+        *texts("content_type", "encoding", "canonical"),
+        *((name, pa.bool_()) for name in ("noindex", "nofollow", "noarchive", "nosnippet")),
         ("unavailable_after", TIME),
         ("outlinks", pa.int32()),
         ("signature", pa.binary()),
@@ -93,9 +78,7 @@ PARSE_DATA = pa.schema(
         ("metadata", METADATA),
         ("headings", pa.list_(HEADING)),
         ("alternates", pa.list_(ALTERNATE)),
-        ("description", pa.utf8()),
-        ("image", pa.utf8()),
-        ("site_name", pa.utf8()),
+        *texts("description", "image", "site_name"),
         ("authors", pa.list_(pa.utf8())),
         ("published", TIME),
         ("modified", TIME),
@@ -107,23 +90,12 @@ PARSE_DATA = pa.schema(
 """The columns from ``description`` on need ``parse.metadata``. Common fields have typed columns; ``about`` holds the
 whole record as JSON, which every engine can read and which can grow without a schema change."""
 
-PARSE_TEXT = pa.schema([(name, pa.utf8()) for name in ("url", "key", "text", "main_text", "markdown", "part_of")])
+PARSE_TEXT = pa.schema(texts("url", "key", "text", "main_text", "markdown", "part_of"))
 
-CRAWL_PARSE = pa.schema(
-    [
-        ("source", pa.utf8()),
-        ("url", pa.utf8()),
-        ("key", pa.utf8()),
-        ("host", pa.utf8()),
-        ("anchor", pa.utf8()),
-        ("rel", pa.utf8()),
-        ("kind", pa.utf8()),
-        ("score", pa.float64()),
-    ]
-)
+CRAWL_PARSE = pa.schema([*texts("source", "url", "key", "host", "anchor", "rel", "kind"), ("score", pa.float64())])
 
-INLINK = pa.struct([("url", pa.utf8()), ("anchor", pa.utf8())])
-LINKDB = pa.schema([("url", pa.utf8()), ("key", pa.utf8()), ("inlinks", pa.list_(INLINK))])
+INLINK = pa.struct(texts("url", "anchor"))
+LINKDB = pa.schema([*texts("url", "key"), ("inlinks", pa.list_(INLINK))])
 
 
 def plugin_columns(chain: Iterable[tuple[str, Any]]) -> tuple[Column, ...]:
@@ -131,7 +103,7 @@ def plugin_columns(chain: Iterable[tuple[str, Any]]) -> tuple[Column, ...]:
     found: dict[str, Column] = {}
     for name, plugin in chain:
         for column in getattr(plugin, "columns", ()):
-            if column.name in DATUM.names or column.name in CRAWL_FETCH.names or column.name in CRAWL_PARSE.names:
+            if column.name in CRAWL_FETCH.names or column.name in CRAWL_PARSE.names:
                 raise PluginError(f"{name} declares the column {column.name}, which Scoter uses itself")
             if found.setdefault(column.name, column) != column:
                 raise PluginError(f"{name} and another plug-in declare the column {column.name} differently")
@@ -163,9 +135,7 @@ def _kind(type: Any) -> ValueType | None:
 
 DB_STATUSES = {short_name(status): status for status in DbStatus}
 FETCH_STATUSES: Mapping[str, FetchStatus | PartStatus] = {
-    **{short_name(status): status for status in FetchStatus},
-    short_name(PartStatus.PARSE_FAILED): PartStatus.PARSE_FAILED,
-    short_name(PartStatus.LINKED): PartStatus.LINKED,
+    short_name(status): status for status in (*FetchStatus, PartStatus.PARSE_FAILED, PartStatus.LINKED)
 }
 
 

@@ -18,6 +18,7 @@ others valid; when pages are parsed separately, the part of ``parse_data`` does.
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -160,25 +161,21 @@ def segment_sources(segments: Sequence[Segment], extra: Sequence[Column] = ()) -
     While a segment is being fetched, a part of another table is valid if ``crawl_fetch`` has a part of that name; if
     pages are parsed later, ``parse_data`` must have one.
     """
-    generates: list[str] = []
-    fetches: list[str] = []
-    datas: list[str] = []
-    texts: list[str] = []
-    links: list[str] = []
+    files: defaultdict[str, list[str]] = defaultdict(list)
     for segment in segments:
         fetch, data = segment.crawl_fetch().files, segment.parse_data().files
-        of_data = data if segment.is_fetched else _named(data, fetch)
-        generates += segment.crawl_generate().files
-        fetches += fetch
-        datas += of_data
-        texts += _named(segment.parse_text().files, of_data)
-        links += _named(segment.crawl_parse().files, of_data)
+        valid = data if segment.is_fetched else _named(data, fetch)
+        files["generate"] += segment.crawl_generate().files
+        files["fetch"] += fetch
+        files["data"] += valid
+        files["text"] += _named(segment.parse_text().files, valid)
+        files["links"] += _named(segment.crawl_parse().files, valid)
     return SegmentSources(
-        generate=_source(generates, schemas.CRAWL_GENERATE, extra),
-        fetch=_source(fetches, schemas.CRAWL_FETCH, extra),
-        parse_data=_source(datas, schemas.PARSE_DATA),
-        parse_text=_source(texts, schemas.PARSE_TEXT),
-        links=_source(links, schemas.CRAWL_PARSE, extra),
+        generate=_source(files["generate"], schemas.CRAWL_GENERATE, extra),
+        fetch=_source(files["fetch"], schemas.CRAWL_FETCH, extra),
+        parse_data=_source(files["data"], schemas.PARSE_DATA),
+        parse_text=_source(files["text"], schemas.PARSE_TEXT),
+        links=_source(files["links"], schemas.CRAWL_PARSE, extra),
     )
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.batch.fetchlists.lists import list_number
@@ -17,15 +16,10 @@ from scoter.batch.urls.chains import UrlChains
 from scoter.core.chain import keeps, respell
 from scoter.core.url import Url, queue_key
 from scoter.engine import TableSource, file_source
-from scoter.store.disk import disk_errors
+from scoter.store.tables.parquet import write_batches
 
 PICKED_SCHEMA = pa.schema(
-    [
-        ("picked_url", pa.utf8()),
-        ("segment", pa.int32()),
-        ("list", pa.int32()),
-        ("place", pa.int64()),
-    ]
+    [("picked_url", pa.utf8()), ("segment", pa.int32()), ("list", pa.int32()), ("place", pa.int64())]
 )
 """A picked URL: its segment, its fetch list, and its position there."""
 
@@ -116,9 +110,7 @@ class UrlPicker:
 def save_picked(batches: Iterable[Any], folder: Path) -> TableSource:
     """Write picked rows to a temporary file."""
     file = folder / "picked.parquet"
-    with disk_errors("write temporary files", file), pq.ParquetWriter(file, PICKED_SCHEMA, compression="lz4") as writer:
-        for batch in batches:
-            writer.write_batch(batch)
+    write_batches(file, PICKED_SCHEMA, batches)
     return file_source(file, PICKED_SCHEMA)
 
 

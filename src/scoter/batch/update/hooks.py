@@ -19,8 +19,8 @@ from scoter.batch.crawldir.schemas import DB_STATUSES, FETCH_STATUSES, datum_of,
 from scoter.batch.update.transition import UpdateLimits, apply_changes, is_added, is_touched
 from scoter.core.datum import CrawlDatum, PartStatus
 from scoter.core.page import EMPTY
+from scoter.core.scoring import ScoringChain
 from scoter.core.update import UpdateRules, update
-from scoter.core.url import Url
 from scoter.engine import Engine
 from scoter.engine.port import Rows
 from scoter.plugins import Column
@@ -60,21 +60,6 @@ RowFunction: TypeAlias = Callable[[Mapping[str, Any]], CrawlDatum]
 """From a row to its new record."""
 
 
-class NoScoring:
-    """A scoring chain that changes nothing."""
-
-    def initial(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
-        return datum
-
-    def update(
-        self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime
-    ) -> CrawlDatum:
-        return new
-
-    def orphaned(self, url: Url, datum: CrawlDatum, now: datetime) -> CrawlDatum:
-        return datum
-
-
 def map_rows(engine: Engine, rows: Rows, where: Any, function: RowFunction, extra: Sequence[Column]) -> Rows:
     """Return the rows, with the record of those that meet a condition replaced by ``function(row)``."""
     schema = rows.schema().to_pyarrow()
@@ -99,7 +84,7 @@ def by_transition(schedule: Any, limits: UpdateLimits, now: datetime, extra: Seq
     """Return a function that applies ``core.update``, without scoring, to a row."""
     names = schemas.column_names(extra)
     rules = UpdateRules(
-        schedule=schedule, scoring=NoScoring(), max_retries=limits.max_retries, max_interval=limits.max_interval
+        schedule=schedule, scoring=ScoringChain(()), max_retries=limits.max_retries, max_interval=limits.max_interval
     )
 
     def new_record(row: Mapping[str, Any]) -> CrawlDatum:
@@ -107,7 +92,7 @@ def by_transition(schedule: Any, limits: UpdateLimits, now: datetime, extra: Seq
         if row["f_url"] is not None:
             # Parsing may have changed the outcome: a redirect, or a parse error.
             fetch = datum_of({**row, "f_status": row["outcome"]}, FETCH_STATUSES, names, "f_")
-        best = [] if row["l_url"] is None else [_best(row, names)]
+        best = [] if row["l_url"] is None else [_link(row, names, "best_")]
         parsed = dict(row["p_metadata"] or ())
         found = update(url_of(row), _old(row, names), fetch, best, row["p_signature"], now, rules, parsed)
         return found if found is not None else datum_of(row, DB_STATUSES, names)
@@ -120,13 +105,7 @@ def by_initial(hook: Any, now: datetime, names: Sequence[str]) -> RowFunction:
 
 
 def by_update(hook: Any, now: datetime, names: Sequence[str]) -> RowFunction:
-    def new_record(row: Mapping[str, Any]) -> CrawlDatum:
-        found: CrawlDatum = hook(
-            url_of(row), _old(row, names), datum_of(row, DB_STATUSES, names), _links(row, names), now
-        )
-        return found
-
-    return new_record
+    return lambda row: hook(url_of(row), _old(row, names), datum_of(row, DB_STATUSES, names), _links(row, names), now)
 
 
 def by_orphaned(hook: Any, now: datetime, names: Sequence[str]) -> RowFunction:
@@ -137,27 +116,19 @@ def _old(row: Mapping[str, Any], names: Sequence[str]) -> CrawlDatum | None:
     return None if row["old_url"] is None else datum_of(row, DB_STATUSES, names, "old_")
 
 
-def _best(row: Mapping[str, Any], names: Sequence[str]) -> CrawlDatum:
+def _link(row: Mapping[str, Any], names: Sequence[str], prefix: str = "") -> CrawlDatum:
     return CrawlDatum(
         status=PartStatus.LINKED,
-        score=row["best_score"],
-        metadata=dict(row["best_metadata"] or ()) or EMPTY,
-        extra=drop_nulls({name: row[f"best_{name}"] for name in names}),
+        score=row[prefix + "score"],
+        metadata=dict(row[prefix + "metadata"] or ()) or EMPTY,
+        extra=drop_nulls({name: row[prefix + name] for name in names}),
     )
 
 
 def _links(row: Mapping[str, Any], names: Sequence[str]) -> list[CrawlDatum]:
     """Return the links, best first."""
     found = sorted(row["links"] or (), key=lambda link: (-link["score"], not link["is_redirect"], link["source"]))
-    return [
-        CrawlDatum(
-            status=PartStatus.LINKED,
-            score=link["score"],
-            metadata=dict(link["metadata"] or ()) or EMPTY,
-            extra=drop_nulls({name: link[name] for name in names}),
-        )
-        for link in found
-    ]
+    return [_link(link, names) for link in found]
 
 
 _HOOKS: tuple[tuple[str, Callable[[Rows], Any], Any], ...] = (

@@ -14,19 +14,17 @@ from typing import Any
 
 import ibis
 from msgspec import Struct
-from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.segment import Segment
+from scoter.batch.crawldir.segment import Segment, segment_sources
 from scoter.batch.update import links
 from scoter.batch.update.links import columns_of_links, redirects_of, schema_of_redirects
 from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.core.datum import EPOCH
-from scoter.engine import Engine, TableSource, source_of
-from scoter.engine.port import Rows
+from scoter.engine import Engine, TableSource, file_source, source_of
+from scoter.engine.port import Rows, save_source
 from scoter.engine.portable import NULL_MAP, first_rows, map_only, timestamp
 from scoter.plugins import Column
-from scoter.store.tables import PartSet
 
 _PAGE_COLUMNS = ("url", "key", "parse_status", "signature")
 
@@ -41,15 +39,12 @@ def update_sources(
 ) -> dict[str, TableSource]:
     """Return the inputs by name; redirects are still among the fetches."""
     found = {CRAWLDB: crawldb}
-    links: list[TableSource] = []
     for number, segment in enumerate(segments):
-        fetches, pages = segment.crawl_fetch(extra), segment.parse_data()
-        valid = set(pages.finished()) if segment.is_fetched else {*pages.finished()} & {*fetches.finished()}
-        found[f"{FETCH}{number}"] = source_of(fetches)
+        parts = segment_sources([segment], extra)
+        found[f"{FETCH}{number}"] = parts.fetch
         columns = (*_PAGE_COLUMNS, "metadata") if parse_metadata else _PAGE_COLUMNS
-        found[f"{PARSE}{number}"] = _of(pages, valid, columns)
-        links.append(_of(segment.crawl_parse(extra), valid, columns_of_links(extra, sources=link_sources)))
-    found[LINKS] = replace(links[0], files=tuple(file for each in links for file in each.files))
+        found[f"{PARSE}{number}"] = source_of(parts.parse_data, columns)
+    found[LINKS] = source_of(segment_sources(segments, extra).links, columns_of_links(extra, sources=link_sources))
     return found
 
 
@@ -67,8 +62,8 @@ def with_redirects(
         kept[name] = source_of(found[name], datum)
     if moved:
         schema, file = schema_of_redirects(extra), folder / "redirects.parquet"
-        if engine.save(ibis.union(*moved) if len(moved) > 1 else moved[0], schema, file):
-            kept[REDIRECTS] = TableSource(files=(str(file),), schema=schema, defaults={})
+        if engine.save(ibis.union(*moved), schema, file):
+            kept[REDIRECTS] = file_source(file, schema)
     return kept
 
 
@@ -83,14 +78,7 @@ def apply_chains(
 
 def _rewritten(engine: Engine, source: TableSource, changes: Rows, file: Path) -> TableSource:
     derived = {name: its for name, its in DERIVED.items() if name in source.schema.names}
-    engine.save(rewrite_urls(engine.read(source), changes, derived=derived), source.schema, file)
-    return TableSource(files=(str(file),), schema=source.schema, defaults={})
-
-
-def _of(parts: PartSet, names: set[str], columns: Sequence[str]) -> TableSource:
-    """Return the parts with these names; the others are not valid."""
-    files = tuple(file for file, name in zip(parts.files, parts.finished(), strict=True) if name in names)
-    return replace(source_of(parts, columns), files=files)
+    return save_source(engine, rewrite_urls(engine.read(source), changes, derived=derived), source.schema, file)
 
 
 CRAWLDB = "crawldb"
@@ -154,10 +142,10 @@ def _old(rows: Rows, shape: UpdateShape) -> Rows:
 def _fetched(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
     """Return the newest fetch of each URL, with the page of the same segment."""
     names = [*schemas.DATUM.names, *schemas.column_names(shape.extra)]
-    fetches = _union([_of_segment(inputs[f"{FETCH}{number}"], names, number) for number in range(shape.segments)])
+    fetches = ibis.union(*(_of_segment(inputs[f"{FETCH}{n}"], names, n) for n in range(shape.segments)))
     fetched = _datum(fetches, "f_", shape.extra, segment=fetches.segment)
     names = ["url", "parse_status", "signature", *(["metadata"] if shape.parse_keys else [])]
-    pages = _union([_of_segment(inputs[f"{PARSE}{number}"], names, number) for number in range(shape.segments)])
+    pages = ibis.union(*(_of_segment(inputs[f"{PARSE}{n}"], names, n) for n in range(shape.segments)))
     parsed = pages.select(
         p_url=pages.url,
         p_segment=pages.segment,
@@ -199,7 +187,3 @@ def _datum(rows: Rows, prefix: str, extra: Sequence[Column], **more: Any) -> Row
 
 def _of_segment(rows: Rows, names: Sequence[str], number: int) -> Rows:
     return rows.select(*names, segment=ibis.literal(number, type="int32"))
-
-
-def _union(tables: Sequence[Rows]) -> Rows:
-    return tables[0] if len(tables) == 1 else ibis.union(*tables)

@@ -15,7 +15,8 @@ import ibis
 import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.schemas import METADATA
+from scoter.batch.crawldir.export import only_row
+from scoter.batch.crawldir.schemas import METADATA, texts
 from scoter.engine import Engine, TableSource
 from scoter.engine.port import Rows
 from scoter.engine.portable import NULL_MAP, first_rows
@@ -23,8 +24,7 @@ from scoter.plugins import Column
 from scoter.store.tables.schema import with_columns
 
 REDIRECTS = pa.schema(
-    [(name, pa.utf8()) for name in ("source", "url", "key", "host")]
-    + [("score", pa.float64()), ("metadata", METADATA), ("segment", pa.int32())]
+    [*texts("source", "url", "key", "host"), ("score", pa.float64()), ("metadata", METADATA), ("segment", pa.int32())]
 )
 _LARGEST = sys.float_info.max
 _BUCKETS = 2**20
@@ -69,10 +69,10 @@ def may_exceed(engine: Engine, sources: Iterable[TableSource], limit: int) -> bo
     tables = [engine.read(each).select("url") for each in sources if each.files]
     if not tables:
         return False
-    urls = ibis.union(*tables) if len(tables) > 1 else tables[0]
+    urls = ibis.union(*tables)
     counted = urls.group_by(bucket=_hash(urls.url) % _BUCKETS).agg(links=lambda rows: rows.count())
-    largest = counted.aggregate(links=counted.links.max())
-    return any((row["links"] or 0) > limit for batch in engine.batches(largest) for row in batch.to_pylist())
+    largest = only_row(engine.batches(counted.aggregate(links=counted.links.max())))["links"]
+    return (largest or 0) > limit
 
 
 def all_links(links: Rows, redirects: Rows | None, limit: int | None, *, collect: bool = False) -> Rows:

@@ -11,9 +11,10 @@ from contextlib import suppress
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from scoter.errors import ScoterError
+from scoter.store.disk import Closing
 
 if TYPE_CHECKING:
     from scoter.batch.worker.process import FetchTask, FetchTaskReport
@@ -34,7 +35,7 @@ class WorkerDied(ScoterError):
         return f"signal {-self.code}" if self.code is not None and self.code < 0 else f"exit code {self.code}"
 
 
-class FetchPool:
+class FetchPool(Closing):
     """Workers, which are reused for the next segment, because starting one takes half a second.
 
     When the pool is closed or its owner is killed, they finish their current part and exit.
@@ -46,12 +47,6 @@ class FetchPool:
 
     def __repr__(self) -> str:
         return f"FetchPool({len(self._processes)} processes)"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the pipes, so that the workers end, and wait for them."""
