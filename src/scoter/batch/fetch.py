@@ -69,7 +69,7 @@ class FetchJobResult(Struct, frozen=True, kw_only=True):
     not_requested: dict[str, int]
     cpu: float = 0.0
     """CPU seconds of the workers, including their start."""
-    told: str = ""
+    end_reason: str = ""
 
 
 def fetch(
@@ -219,7 +219,7 @@ class _WorkerReports:
             replies=dict(replies),
             not_requested=dict(not_requested),
             cpu=sum(each.cpu for each in self._ended.values()),
-            told="; ".join(dict.fromkeys(each.end_reason for each in self._last.values() if each.end_reason)),
+            end_reason="; ".join(dict.fromkeys(each.end_reason for each in self._last.values() if each.end_reason)),
         )
 
 

@@ -88,8 +88,8 @@ def _summary(done: FetchJobResult) -> str:
     if done.not_requested:
         reasons = ", ".join(f"{number:,} {kind}" for kind, number in done.not_requested.items())
         text += f" Not requested: {reasons}."
-    if done.told:
-        text += f" {done.told[:1].upper()}{done.told[1:]}."
+    if done.end_reason:
+        text += f" {done.end_reason[:1].upper()}{done.end_reason[1:]}."
     if not done.complete:
         text += " Stopped. Run the same command again to fetch the rest."
     return text

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.effort import seconds_of
 from tests.parse.feeds.documents import ATOM, RDF, RSS
 
-from scoter.parse.feeds.entries import LONGEST_LINE, MOST_BESIDE, FeedEntry, FeedFound, Person, Reference
+from scoter.parse.feeds.entries import LONGEST_LINE, MOST_PER_ENTRY, FeedEntry, FeedFound, Person, Reference
 from scoter.parse.feeds.source import DEEPEST, XmlSource
 from scoter.parse.feeds.xmlfeeds import read_xml_feed
 
@@ -189,7 +189,7 @@ def test_lists_and_lines_of_an_entry_are_limited() -> None:
     entry = item(f"<title>{'x' * 5_000}</title>{many}")
 
     assert len(entry.title) == LONGEST_LINE
-    assert [len(each) for each in (entry.keywords, entry.enclosures, entry.authors)] == [MOST_BESIDE] * 3
+    assert [len(each) for each in (entry.keywords, entry.enclosures, entry.authors)] == [MOST_PER_ENTRY] * 3
 
 
 @pytest.mark.parametrize(

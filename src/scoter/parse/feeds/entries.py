@@ -11,7 +11,7 @@ LONGEST_LINE: Final = 1_000
 """Maximum characters of a title, name or keyword."""
 LONGEST_ADDRESS: Final = 8_192
 LONGEST_LANGUAGE: Final = 35  # RFC 5646 4.4.1
-MOST_BESIDE: Final = 50
+MOST_PER_ENTRY: Final = 50
 """Maximum number of authors, keywords, enclosures or links per entry."""
 
 

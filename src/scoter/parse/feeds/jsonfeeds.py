@@ -15,7 +15,7 @@ from scoter.parse.feeds.entries import (
     LONGEST_ADDRESS,
     LONGEST_LANGUAGE,
     LONGEST_LINE,
-    MOST_BESIDE,
+    MOST_PER_ENTRY,
     FeedEntry,
     FeedFound,
     Person,
@@ -87,7 +87,7 @@ def _text(value: Any, longest: int | None = LONGEST_LINE) -> str:
 
 def _texts(values: Any) -> tuple[str, ...]:
     """Return the distinct texts in a list; anything else is empty."""
-    given = values[:MOST_BESIDE] if isinstance(values, list | tuple) else ()
+    given = values[:MOST_PER_ENTRY] if isinstance(values, list | tuple) else ()
     return tuple(dict.fromkeys(filter(None, map(_text, given))))
 
 
@@ -97,7 +97,7 @@ def _address(value: Any) -> str:
 
 def _people(holder: dict[str, Any]) -> Iterator[Person]:
     many = holder.get("authors")  # 1.1; 1.0 has one author
-    for each in many[:MOST_BESIDE] if isinstance(many, list) else [holder.get("author")]:
+    for each in many[:MOST_PER_ENTRY] if isinstance(many, list) else [holder.get("author")]:
         if isinstance(each, dict) and (name := _text(each.get("name"))):
             yield Person(name, _address(each.get("url")))
 
@@ -107,7 +107,7 @@ def _links(found: dict[str, Any]) -> Iterator[Reference]:
         if href := _address(found.get(key)):
             yield Reference(href=href, rel=rel, media_type="application/feed+json")
     hubs = found.get("hubs")
-    for each in hubs[:MOST_BESIDE] if isinstance(hubs, list) else []:
+    for each in hubs[:MOST_PER_ENTRY] if isinstance(hubs, list) else []:
         if isinstance(each, dict) and (href := _address(each.get("url"))):
             yield Reference(href=href, rel="hub")
 
@@ -116,7 +116,7 @@ def _attachments(values: Any) -> Iterator[Reference]:
     if not values:
         return
 
-    for each in values[:MOST_BESIDE] if isinstance(values, list) else []:
+    for each in values[:MOST_PER_ENTRY] if isinstance(values, list) else []:
         if isinstance(each, dict) and (href := _address(each.get("url"))):
             yield Reference(
                 href=href,

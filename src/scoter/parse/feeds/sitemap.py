@@ -29,7 +29,7 @@ ROOTS: Final = frozenset(("urlset", "sitemapindex"))
 FREQUENCIES: Final = ("always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
 MOST_ENTRIES: Final = 50_000
 """Maximum entries of a sitemap, or sitemaps of an index (sitemaps.org, "Sitemap file location")."""
-MOST_BESIDE: Final = 100_000
+MOST_EXTRAS: Final = 100_000
 """Maximum alternates and media of all entries together."""
 LONGEST: Final = 8_192
 """Maximum characters of a value; sitemaps.org allows 2,048 for an address."""
@@ -79,11 +79,11 @@ def read_sitemap(
     charset: str = "",
     most: int = MOST_ENTRIES,
     size: int = MOST,
-    beside: bool = True,
+    extras: bool = True,
 ) -> Sitemap:
     """Return the content of a sitemap: at most ``most`` entries, from its first ``size`` bytes after decompression.
 
-    ``beside`` includes alternates and media.
+    ``extras`` includes alternates and media.
 
     >>> from scoter.core.url import canonical
     >>> body = b"<urlset><url><loc>http://a.example/x</loc><priority>0.8</priority></url></urlset>"
@@ -91,12 +91,12 @@ def read_sitemap(
     >>> found.url, found.priority
     (Url('http://a.example/x'), 0.8)
     """
-    return read_source(XmlSource(body, charset, most=size), base, most=most, beside=beside)
+    return read_source(XmlSource(body, charset, most=size), base, most=most, extras=extras)
 
 
-def read_source(source: XmlSource, base: Url, *, most: int, beside: bool) -> Sitemap:
+def read_source(source: XmlSource, base: Url, *, most: int, extras: bool) -> Sitemap:
     """Return the content of a sitemap whose root element is known."""
-    found = _SitemapReader(base, most, beside)
+    found = _SitemapReader(base, most, extras)
     doubt = walk(source, found) if source.root else source.doubt
     if found.full:
         doubt = f"it has more than {count(most, 'entry', 'entries')}"
@@ -112,7 +112,7 @@ class SitemapParser(PageParser):
         source = XmlSource(content.body, content.encoding)
         if source.root not in ROOTS:
             return ()
-        found = read_source(source, content.url, most=MOST_LINKS, beside=True)
+        found = read_source(source, content.url, most=MOST_LINKS, extras=True)
         outlinks = tuple(_outlinks(found))
         return (self._page(content, outlinks=outlinks, encoding=source.encoding, doubt=found.doubt),)
 
@@ -123,9 +123,9 @@ def _outlinks(found: Sitemap) -> list[Outlink]:
     links += [Outlink(target=entry.url, kind="sitemap") for entry in found.entries]
     seen = {link.target.text for link in links}
     for entry in found.entries:
-        beside = [Outlink(target=each.url, rel="alternate", kind="sitemap") for each in entry.alternates]
-        beside += [Outlink(target=url, kind="media") for url in entry.media]
-        for link in beside:
+        extras = [Outlink(target=each.url, rel="alternate", kind="sitemap") for each in entry.alternates]
+        extras += [Outlink(target=url, kind="media") for url in entry.media]
+        for link in extras:
             if len(links) >= MOST_LINKS:
                 return links[:MOST_LINKS]
             if link.target.text not in seen:
@@ -137,7 +137,7 @@ def _outlinks(found: Sitemap) -> list[Outlink]:
 class _SitemapReader:
     """Collects the items of a sitemap."""
 
-    def __init__(self, base: Url, most: int, beside: bool) -> None:
+    def __init__(self, base: Url, most: int, extras: bool) -> None:
         self.entries: list[SitemapEntry] = []
         self.sitemaps: list[tuple[Url, datetime | None]] = []
         self.not_urls = 0
@@ -145,7 +145,7 @@ class _SitemapReader:
         self._base = base
         self._depth = ElementCounter()
         self._most = most
-        self._beside = MOST_BESIDE if beside else 0
+        self._extras_left = MOST_EXTRAS if extras else 0
         self._above: list[str] = []
         self._values: dict[str, str] = {}
         self._alternates: list[SitemapAlternate] = []
@@ -179,8 +179,8 @@ class _SitemapReader:
             text, self._text = "".join(self._text).strip(), None
             if above in _ITEMS:
                 self._values.setdefault(name, text)
-            elif text and self._beside > 0 and (url := join(self._base, text)) is not None:
-                self._beside -= 1
+            elif text and self._extras_left > 0 and (url := join(self._base, text)) is not None:
+                self._extras_left -= 1
                 self._media.append(url)
         elif name in _ITEMS and above not in _ITEMS and not self.full:
             self._item(name)
@@ -189,11 +189,11 @@ class _SitemapReader:
         """End the walk; items that have not ended are dropped."""
 
     def _alternate(self, said: Mapping[str, str]) -> None:
-        if self._beside <= 0 or "alternate" not in said.get("rel", "").lower().split():
+        if self._extras_left <= 0 or "alternate" not in said.get("rel", "").lower().split():
             return
         url = join(self._base, said.get("href", "")[:LONGEST].strip())
         if url is not None and said.get("href", "").strip():
-            self._beside -= 1
+            self._extras_left -= 1
             self._alternates.append(SitemapAlternate(said.get("hreflang", "").strip()[:35], url))
 
     def _item(self, name: str) -> None:
@@ -247,7 +247,7 @@ def read_listing(
         feed = read_xml_feed(source, most=most)
         return None if feed is None or (source.root == "rdf" and not feed.entries) else _of_feed(feed, base, most)
     if source.root:
-        found = read_source(source, base, most=most, beside=False)
+        found = read_source(source, base, most=most, extras=False)
         # Many servers answer with an HTML page if there is no sitemap.
         return found if source.root in ROOTS or found.entries or found.sitemaps else None
     return _of_lines(Unpacked(body, size), charset, base, most, cut)

@@ -22,7 +22,7 @@ from scoter.core.display import count
 from scoter.parse.feeds.entries import (
     LONGEST_LANGUAGE,
     LONGEST_LINE,
-    MOST_BESIDE,
+    MOST_PER_ENTRY,
     FeedEntry,
     FeedFound,
     Person,
@@ -140,7 +140,7 @@ class _Holder:
 
     def add_keyword(self, text: str) -> None:
         text = text[:LONGEST_LINE].strip()
-        if text and len(self.keywords) < MOST_BESIDE:
+        if text and len(self.keywords) < MOST_PER_ENTRY:
             self.keywords[text] = None
 
     @property
@@ -282,7 +282,7 @@ class _FeedReader:
             self._link(said, "url", "enclosure")
         elif name in ("category", "itunes:category", "media:category"):
             holder.add_keyword(said.get("label") or said.get("term") or said.get("text") or "")
-        elif name in _AUTHORS and len(holder.people) < MOST_BESIDE:
+        elif name in _AUTHORS and len(holder.people) < MOST_PER_ENTRY:
             holder.people.append((name, {}))
         elif name == "media:thumbnail" or (
             name == "media:content" and (said.get("medium") == "image" or said.get("type", "").startswith("image/"))
@@ -341,7 +341,7 @@ class _FeedReader:
         ).strip()
         if name in _CONTENTS:
             self._holder.contents.append((value, self._bases[-1][1]))
-            del self._holder.contents[MOST_BESIDE:]
+            del self._holder.contents[MOST_PER_ENTRY:]
         elif value:
             self._holder.values.setdefault(name, value)
 
@@ -362,7 +362,7 @@ class _FeedReader:
             elif name in ("category", "dc:subject"):
                 holder.add_keyword(value)
             elif name == "itunes:keywords":
-                for each in value.split(",")[:MOST_BESIDE]:
+                for each in value.split(",")[:MOST_PER_ENTRY]:
                     holder.add_keyword(each)
             elif name in _AUTHORS:
                 if holder.people and not holder.people[-1][1]:
@@ -376,7 +376,7 @@ class _FeedReader:
 
     def _link(self, said: dict[str, str], key: str, rel: str) -> None:
         href = address_of(said.get(key, ""))
-        if href and len(self._holder.links) < MOST_BESIDE:
+        if href and len(self._holder.links) < MOST_PER_ENTRY:
             base = self._bases[-1][1]
             self._holder.links.append(
                 Reference(
@@ -390,7 +390,7 @@ class _FeedReader:
 
     def _image(self, text: str, *, first: bool = False) -> None:
         images = self._holder.images
-        if (href := address_of(text)) and len(images) < MOST_BESIDE:
+        if (href := address_of(text)) and len(images) < MOST_PER_ENTRY:
             images.insert(0 if first else len(images), href)
 
     def _attributes(self, text: str) -> dict[str, str]:
