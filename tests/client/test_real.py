@@ -13,7 +13,6 @@ from tests.web.raw import serving
 
 from scoter.client import Absence, AsyncClient, Client, ClientError, Event, Gap, Missing, Outcome, Submission, UrlRecord
 from scoter.web.lookup_app import LookupApp
-from scoter.web.lookups import Lookup
 
 A, B = "http://a.example/", "http://b.example/"
 
@@ -64,7 +63,7 @@ async def test_urls_are_looked_up_singly_and_in_batches(bench: Bench, client: As
 
 async def test_lookup_processes_give_the_same_answers(bench: Bench) -> None:
     await bench.know(A)
-    app = LookupApp(Lookup(bench.records, bench.pending), bench.access, bench.app)
+    app = LookupApp(bench.services.lookup, bench.access, bench.app)
     async with serving(app) as port, AsyncClient(f"http://127.0.0.1:{port}") as client:
         found = [await client.lookup(A), await client.lookup(B), *[each async for each in client.lookup_many([A, B])]]
 

@@ -11,6 +11,7 @@ from tests.live.fakes import READER, Bench, ScriptedWeb, clock, failed, page, si
 from tests.live.memory.journal import MemoryJournal
 from tests.live.memory.stores import MemoryStores
 
+from scoter.config.sections.live import LiveSettings
 from scoter.core.reply import Reason
 from scoter.errors import Defect, UserError
 from scoter.live.context import Context
@@ -105,7 +106,9 @@ async def test_defect_in_a_shared_fetch_loses_no_entry(caplog: pytest.LogCapture
 
 @simulated
 async def test_repeatedly_failing_entry_is_closed_by_the_journal(caplog: pytest.LogCaptureFixture) -> None:
-    bench = Bench(ScriptedWeb({A: page()}), stores=MemoryStores(clock=clock, lease_clock=ticks, most_tries=3))
+    bench = Bench(
+        ScriptedWeb({A: page()}), stores=MemoryStores(clock=clock, lease_clock=ticks, live=LiveSettings(tries=3))
+    )
     bench.content.defect = Defect("broken for good")
     await bench.accept(A)
 

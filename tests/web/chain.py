@@ -10,11 +10,10 @@ from pathlib import Path
 from tests.web.fakes import Bench
 from tests.web.raw import serving
 
+from scoter.config.sections.live import WebSettings
 from scoter.web.keys import AccessControl
 from scoter.web.lookup_app import LookupApp
-from scoter.web.lookups import Lookup
 from scoter.web.metrics import LookupMetrics
-from scoter.web.protocol import ServerLimits
 from scoter.web.proxy import CoreProxy
 
 
@@ -35,7 +34,7 @@ class Chain:
 async def chained(
     folder: Path,
     bench: Bench | None = None,
-    limits: ServerLimits = ServerLimits(),  # noqa: B008  frozen
+    limits: WebSettings = WebSettings(),  # noqa: B008  frozen
     passed_on: int = 5_000,
 ) -> AsyncIterator[Chain]:
     """Serve both until the block ends."""
@@ -43,7 +42,7 @@ async def chained(
     access = AccessControl(bench.stores.keys, required=False)
     counts = LookupMetrics(access)
     pass_on = CoreProxy(folder / "core.sock", most=passed_on)
-    app = LookupApp(Lookup(bench.records, bench.pending), access, pass_on, metrics=counts)
+    app = LookupApp(bench.services.lookup, access, pass_on, metrics=counts)
     async with (
         serving(bench.app, path=folder / "core.sock"),
         serving(app, limits=limits, note=counts.refused) as port,

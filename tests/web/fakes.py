@@ -13,16 +13,18 @@ from tests.live.memory.stores import MemoryStores
 from tests.web.client import Client
 
 from scoter.config import Config
+from scoter.config.sections.live import LiveSettings
 from scoter.core.reply import Exchange, Fetched, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.network.guard import Guard
 from scoter.live.acceptance import Acceptance
 from scoter.live.ports import HopReply, StoredRecord, UrlOutcome
 from scoter.live.records import Priority, State, UrlRecord
-from scoter.web.app import Api, Services
+from scoter.web.app import Api
 from scoter.web.keys import AccessControl
-from scoter.web.lookups import StoreRecords, UrlWaiters
+from scoter.web.lookups import Lookup, UrlWaiters
 from scoter.web.metrics import ServiceMetrics
+from scoter.web.services import Services
 from scoter.web.streams import Streams, StreamTimings
 from scoter.web.webhooks import callback_check
 
@@ -74,7 +76,9 @@ class Bench:
         self.config = config or Config()
         self.clock = Clock()
         self.stores = MemoryStores(
-            clock=self.clock, lease_clock=self.clock.monotonic, most_events=changes.pop("most_events", 1000)
+            clock=self.clock,
+            lease_clock=self.clock.monotonic,
+            live=LiveSettings(events_most=changes.pop("most_events", 1000)),
         )
         self.fetching = FakeFetching()
         self.waiters = UrlWaiters(changes.pop("most_waiting", 100))
@@ -83,13 +87,11 @@ class Bench:
         self.pending: Callable[[str], bool] = lambda url: any(
             row.url == url for row in self.stores.journal._rows.values()
         )
-        self.records = StoreRecords(self.stores.metadata)
         access = AccessControl(self.stores.keys, required=required, clock=self.clock.monotonic)
         self.access = access
         services = Services(
             sink=Acceptance(self.config, self.stores.journal, self.stores.journal, self.stores.rules),
-            records=self.records,
-            is_pending=self.pending,
+            lookup=Lookup(self.stores.metadata, self.pending),
             waiters=self.waiters,
             streams=self.streams,
             rules=self.stores.rules,

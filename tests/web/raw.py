@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from scoter.config.sections.live import WebSettings
 from scoter.web.asgi import App
-from scoter.web.protocol import RefusalCounter, ServerLimits
+from scoter.web.protocol import RefusalCounter
 from scoter.web.server import HttpServer, listen_locally
 
 WITHIN = 10.0
@@ -20,7 +21,7 @@ async def serving(
     app: App,
     *,
     path: Path | None = None,
-    limits: ServerLimits = ServerLimits(),  # noqa: B008  frozen
+    limits: WebSettings = WebSettings(),  # noqa: B008  frozen
     note: RefusalCounter = lambda why: None,
 ) -> AsyncIterator[int]:
     """Serve an application until the block ends; yield its port, or 0 for a Unix socket."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import MutableMapping
+from datetime import timedelta
 from typing import Any
 
 import uvloop
@@ -16,6 +17,7 @@ from tests.live.fakes import KeptContent
 from tests.web.fakes import Bench
 from tests.web.raw import serving
 
+from scoter.config.sections.live import WebSettings
 from scoter.web.asgi import App, Receive, Scope, Send
 
 
@@ -46,7 +48,7 @@ def soon_left(app: App) -> App:
 
 async def main(*, keys: bool) -> None:
     """Serve until this process is killed."""
-    bench = Bench(required=keys, content=KeptContent(), longest_wait=0.01)
+    bench = Bench(required=keys, content=KeptContent(), web=WebSettings(longest_wait=timedelta(milliseconds=10)))
     await bench.know("http://a.example/")
     await bench.client.post("/v1/messages", {"urls": ["http://b.example/"]})
     _, token = await bench.stores.keys.create("schemathesis", ("admin",))

@@ -6,16 +6,17 @@ import asyncio
 import base64
 import gzip
 from collections.abc import Sequence
+from datetime import timedelta
 
 import pytest
 from tests.web.fakes import Bench, page
 
 from scoter.api import Archived, DomainRule
+from scoter.config.sections.live import WebSettings
 from scoter.core.reply import Exchange, Failed, Gone, Moved, Reason, Request, Truncation
 from scoter.core.url import canonical
 from scoter.live.ports import HopReply
 from scoter.live.records import Priority
-from scoter.web.handlers.fetch import FetchLimits
 
 A, B = "http://a.example/", "http://b.example/"
 
@@ -148,8 +149,14 @@ class _Stuck:
         raise AssertionError
 
 
+def _within(seconds: float) -> WebSettings:
+    return WebSettings(fetch_time=timedelta(seconds=seconds))
+
+
 async def test_fetch_that_times_out_frees_its_slot() -> None:
-    bench = Bench(fetching=_Stuck(), fetch_limits=FetchLimits(most=1, within=0.01))
+    bench = Bench(
+        fetching=_Stuck(), fetch_slots=asyncio.Semaphore(1), web=WebSettings(fetch_time=timedelta(seconds=0.01))
+    )
 
     first = await bench.client.post("/v1/fetch", {"url": A})
     second = await bench.client.post("/v1/fetch", {"url": A})
@@ -158,7 +165,7 @@ async def test_fetch_that_times_out_frees_its_slot() -> None:
 
 
 async def test_concurrent_fetches_are_limited() -> None:
-    bench = Bench(fetching=_Stuck(), fetch_limits=FetchLimits(most=1, within=5))
+    bench = Bench(fetching=_Stuck(), fetch_slots=asyncio.Semaphore(1), web=_within(5))
     first = asyncio.create_task(bench.client.post("/v1/fetch", {"url": A}))
     await asyncio.sleep(0)
 

@@ -8,6 +8,7 @@ import logging
 import resource
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tests.web.chain import Chain, chained
 from tests.web.fakes import Bench
 from tests.web.raw import Raw, connected
 
-from scoter.web.protocol import ServerLimits
+from scoter.config.sections.live import WebSettings
 from scoter.web.streams import StreamTimings
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -24,6 +25,10 @@ INNER = (
     b'Content-Length: 16\r\n\r\n{"blocked":true}'
 )
 LISTEN = b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def _head_time(seconds: float) -> WebSettings:
+    return WebSettings(head_time=timedelta(seconds=seconds))
 
 
 @pytest.fixture
@@ -196,8 +201,8 @@ async def test_endless_body_is_not_read_forever(chain: Chain, path: bytes) -> No
 
 
 async def test_slow_clients_are_disconnected_and_counted(tmp_path: Path) -> None:
-    bench = Bench(body_within=0.15)
-    async with chained(tmp_path, bench, ServerLimits(head_within=0.15)) as chain:
+    bench = Bench(web=WebSettings(body_time=timedelta(seconds=0.15)))
+    async with chained(tmp_path, bench, _head_time(0.15)) as chain:
         started = asyncio.get_running_loop().time()
         async with connected(chain.port) as head, connected(chain.port) as body:
             body.say(post(b"Content-Length: 1000"))
@@ -223,7 +228,10 @@ async def test_slow_clients_are_disconnected_and_counted(tmp_path: Path) -> None
 async def test_stream_client_that_never_reads_is_disconnected_without_affecting_others(tmp_path: Path) -> None:
     bench = Bench(pace=StreamTimings(heartbeat=60, slow=0.3, look=0.01), most_events=50_000)
     running = asyncio.create_task(bench.streams.run())
-    async with chained(tmp_path, bench, ServerLimits(stalled=0.3)) as chain, connected(chain.port) as idle:
+    async with (
+        chained(tmp_path, bench, WebSettings(stalled=timedelta(seconds=0.3))) as chain,
+        connected(chain.port) as idle,
+    ):
         idle.say(LISTEN)
         await idle.until(b"retry: 2000")
         idle._writer.transport.pause_reading()  # type: ignore[attr-defined]

@@ -12,10 +12,9 @@ from tests.web.test_urls import _nobody
 
 from scoter.api import Problem
 from scoter.errors import UsageError
-from scoter.live.keys import MOST_KEYS
-from scoter.web.keys import AccessControl, Admission, needs_keys
+from scoter.live.keys import MOST_KEYS, ApiKey
+from scoter.web.keys import AccessControl, needs_keys
 from scoter.web.lookup_app import LookupApp
-from scoter.web.lookups import Lookup
 
 
 async def key(bench: Bench, *scopes: str, rate: float | None = None) -> tuple[str, str]:
@@ -121,7 +120,7 @@ async def test_rate_limit_of_one_key_does_not_affect_another() -> None:
 async def test_lookup_app_requires_a_key_too() -> None:
     bench = Bench(required=True)
     await bench.know("http://a.example/")
-    client = Client(LookupApp(Lookup(bench.records, bench.pending), bench.access, _nobody), bench.document)
+    client = Client(LookupApp(bench.services.lookup, bench.access, _nobody), bench.document)
     field = await key(bench, "read")
     submitter = await key(bench, "submit")
 
@@ -255,7 +254,7 @@ async def test_debt_from_other_processes_is_bounded_by_the_burst() -> None:
     key, token = await keys.create("test", ["read"], 10.0)
     access = AccessControl(keys, required=True, clock=clock.monotonic)
     headers = [(b"authorization", f"Bearer {token}".encode())]
-    assert isinstance(access.admit(headers, "read"), Admission)
+    assert isinstance(access.admit(headers, "read"), ApiKey)
 
     access.charge(key.id, 1_000_000)
 
@@ -263,7 +262,7 @@ async def test_debt_from_other_processes_is_bounded_by_the_burst() -> None:
     assert isinstance(refused, Problem)
     assert refused.retry_after == pytest.approx(1.1)  # ten tokens of debt and the one for this request
     clock.move(timedelta(seconds=1.2))
-    assert isinstance(access.admit(headers, "read"), Admission)
+    assert isinstance(access.admit(headers, "read"), ApiKey)
 
 
 async def test_key_is_charged_for_requests_of_other_processes() -> None:
@@ -272,7 +271,7 @@ async def test_key_is_charged_for_requests_of_other_processes() -> None:
     key, token = await keys.create("test", ["read"], 10.0)
     access = AccessControl(keys, required=True, clock=clock.monotonic)
     headers = [(b"authorization", f"Bearer {token}".encode())]
-    assert isinstance(access.admit(headers, "read"), Admission)
+    assert isinstance(access.admit(headers, "read"), ApiKey)
 
     access.charge(key.id, 15)
 

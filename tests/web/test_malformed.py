@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tests.web.client import Exchanging
 from tests.web.fakes import Bench
 
+from scoter.config.sections.live import WebSettings
 from scoter.live.acceptance import TakeResult
 
 JSON = ("Content-Type", "application/json")
@@ -151,7 +153,7 @@ async def test_body_that_turns_out_too_large_is_read_only_up_to_a_limit(count: i
 
 
 async def test_body_that_does_not_arrive_times_out() -> None:
-    bench = Bench(body_within=0.01)
+    bench = Bench(web=WebSettings(body_time=timedelta(seconds=0.01)))
     exchange = Exchanging("POST", "/v1/messages", [], headers=(("Host", "localhost"), JSON))
 
     await bench.app(exchange.scope, exchange.receive, exchange.send)

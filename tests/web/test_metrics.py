@@ -13,10 +13,10 @@ from tests.live.memory.access import MemoryKeys
 from tests.web.client import Client
 from tests.web.fakes import NOW, Bench
 
+from scoter.live.keys import ApiKey
 from scoter.web.asgi import Receive, Scope, Send
-from scoter.web.keys import AccessControl, Admission
+from scoter.web.keys import AccessControl
 from scoter.web.lookup_app import LookupApp
-from scoter.web.lookups import Lookup
 from scoter.web.metrics import LookupMetrics, MetricsReport, ServiceMetrics
 from scoter.web.service.metrics_channel import MetricsReceiver, send_metrics
 
@@ -64,7 +64,7 @@ class Group:
 
     def admitted(self, token: str, access: int) -> bool:
         headers = [(b"authorization", f"Bearer {token}".encode())]
-        return isinstance(self.gates[access].admit(headers, "read"), Admission)
+        return isinstance(self.gates[access].admit(headers, "read"), ApiKey)
 
 
 async def until(happened: object) -> None:
@@ -84,7 +84,7 @@ async def test_core_shows_metrics_of_lookup_processes(tmp_path: Path) -> None:
     key, token = await group.keys.create("a client", ("read",))
     bench = Bench()
     await bench.know("http://a.example/")
-    app = LookupApp(Lookup(bench.records, bench.pending), group.gates[1], nobody, metrics=group.counts[0])
+    app = LookupApp(bench.services.lookup, group.gates[1], nobody, metrics=group.counts[0])
     client = Client(app, bench.document, (("Authorization", f"Bearer {token}"),))
 
     await client.get("/v1/urls?url=http://a.example/")

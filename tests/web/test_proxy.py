@@ -15,7 +15,6 @@ from tests.web.test_events import happen, numbers
 
 from scoter.web.asgi import ApiResponse, Receive, Scope, Send, send_reply
 from scoter.web.lookup_app import LookupApp
-from scoter.web.lookups import Lookup
 from scoter.web.proxy import CoreProxy, request_head
 from scoter.web.streams import StreamTimings
 
@@ -180,7 +179,7 @@ async def test_lookup_process_answers_lookups_and_forwards_the_rest(tmp_path: Pa
     bench = Bench(pace=StreamTimings(heartbeat=60, slow=5, look=0.01))
     await bench.know("http://a.example/")
     async with core(bench, tmp_path) as (_, passing):
-        lookup = LookupApp(Lookup(bench.records, bench.pending), bench.access, passing)
+        lookup = LookupApp(bench.services.lookup, bench.access, passing)
         async with serving(lookup) as port, connected(port) as client:
             client.say(b"GET /v1/urls?url=http://a.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n")
             status, body = await client.answer()

@@ -7,15 +7,17 @@ import json
 import socket
 import stat
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.web.fakes import Bench
 from tests.web.raw import connected, serving
 
+from scoter.config.sections.live import WebSettings
+from scoter.config.units import Size
 from scoter.errors import UsageError
 from scoter.web.asgi import ApiResponse, Receive, Scope, Send, send_reply
-from scoter.web.protocol import ServerLimits
 from scoter.web.server import HttpServer, listen_locally, open_sockets
 from scoter.web.streams import StreamTimings
 
@@ -25,6 +27,10 @@ GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 def post(body: bytes, *more: bytes) -> bytes:
     fields = (b"Host: localhost", b"Content-Type: application/json", *more)
     return b"POST /v1/messages HTTP/1.1\r\n" + b"\r\n".join(fields) + b"\r\n\r\n" + body
+
+
+def _head_time(seconds: float) -> WebSettings:
+    return WebSettings(head_time=timedelta(seconds=seconds))
 
 
 async def test_message_is_accepted_over_http() -> None:
@@ -49,7 +55,7 @@ async def test_pipelined_requests_are_answered_in_order() -> None:
 
 async def test_too_many_pipelined_requests_close_the_connection() -> None:
     bench = Bench()
-    async with serving(bench.app, limits=ServerLimits(pipelined=10)) as port, connected(port) as client:
+    async with serving(bench.app, limits=WebSettings()) as port, connected(port) as client:
         client.say(b"GET /v1/urls?url=http://a.example/&wait=30s HTTP/1.1\r\nHost: localhost\r\n\r\n" + GET * 500)
         try:
             text = await client.rest()
@@ -79,7 +85,7 @@ async def test_chunked_body_is_read_and_a_malformed_one_refused() -> None:
 
 
 async def test_slow_body_times_out() -> None:
-    bench = Bench(body_within=0.05)
+    bench = Bench(web=WebSettings(body_time=timedelta(seconds=0.05)))
     async with serving(bench.app) as port, connected(port) as client:
         client.say(post(b'{"te', b"Content-Length: 100"))
         answer = await client.rest()
@@ -89,7 +95,10 @@ async def test_slow_body_times_out() -> None:
 
 async def test_unwanted_body_that_trickles_in_closes_the_connection() -> None:
     bench = Bench()
-    async with serving(bench.app, limits=ServerLimits(head_within=0.1)) as port, connected(port) as client:
+    async with (
+        serving(bench.app, limits=_head_time(0.1)) as port,
+        connected(port) as client,
+    ):
         client.say(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nx")
         status, _ = await client.answer()
         client.say(b"x")
@@ -101,7 +110,10 @@ async def test_unwanted_body_that_trickles_in_closes_the_connection() -> None:
 
 async def test_unwanted_body_that_arrives_in_time_keeps_the_connection_open() -> None:
     bench = Bench()
-    async with serving(bench.app, limits=ServerLimits(head_within=5)) as port, connected(port) as client:
+    async with (
+        serving(bench.app, limits=_head_time(5)) as port,
+        connected(port) as client,
+    ):
         client.say(b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nx")
         first, _ = await client.answer()
         client.say(b"xxxx" + GET)
@@ -124,7 +136,7 @@ async def test_large_body_is_refused_before_it_arrives() -> None:
 )
 async def test_head_size_is_limited(field: bytes) -> None:
     bench = Bench()
-    async with serving(bench.app, limits=ServerLimits(head=4_096)) as port, connected(port) as client:
+    async with serving(bench.app, limits=WebSettings(head_size=Size(4_096))) as port, connected(port) as client:
         client.say(b"GET /healthz HTTP/1.1\r\n" + field)
         answer = await client.rest()
 
@@ -133,7 +145,7 @@ async def test_head_size_is_limited(field: bytes) -> None:
 
 async def test_preceding_body_does_not_count_towards_the_head_size() -> None:
     body = json.dumps({"text": "x" * 5_000}).encode()
-    async with serving(Bench().app, limits=ServerLimits(head=1_000)) as port, connected(port) as client:
+    async with serving(Bench().app, limits=WebSettings(head_size=Size(1_000))) as port, connected(port) as client:
         client.say(post(body, b"Content-Length: %d" % len(body)) + GET[:9])
         first = await client.answer()
         client.say(GET[9:])
@@ -145,7 +157,10 @@ async def test_preceding_body_does_not_count_towards_the_head_size() -> None:
 @pytest.mark.parametrize("said", [b"", b"GET /healthz HTT", b"GET / HTTP/1.1\r\nX: ", b"\r\n\r\n", GET + b"GET /"])
 async def test_head_time_is_limited(said: bytes) -> None:
     bench = Bench()
-    async with serving(bench.app, limits=ServerLimits(head_within=0.05)) as port, connected(port) as client:
+    async with (
+        serving(bench.app, limits=_head_time(0.05)) as port,
+        connected(port) as client,
+    ):
         client.say(said)
         answer = await client.rest()
 
@@ -239,7 +254,7 @@ async def test_idle_streams_beyond_the_limit_get_503() -> None:
 
 async def test_connections_beyond_the_limit_get_503() -> None:
     bench = Bench()
-    async with serving(bench.app, limits=ServerLimits(connections=5)) as port, AsyncExitStack() as stack:
+    async with serving(bench.app, limits=WebSettings(connections=5)) as port, AsyncExitStack() as stack:
         clients = [await stack.enter_async_context(connected(port)) for _ in range(8)]
         answers = []
         for client in clients:
@@ -259,7 +274,7 @@ async def test_client_that_does_not_read_is_disconnected() -> None:
         assert (await receive())["type"] == "http.disconnect"
         ended.set()
 
-    async with serving(pour, limits=ServerLimits(stalled=0.05)) as port, connected(port) as client:
+    async with serving(pour, limits=WebSettings(stalled=timedelta(seconds=0.05))) as port, connected(port) as client:
         client.say(b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n")
         async with asyncio.timeout(5):
             await ended.wait()
@@ -272,7 +287,7 @@ async def test_slow_reader_gets_the_whole_response(is_last: bool) -> None:
     async def pour(scope: Scope, receive: Receive, send: Send) -> None:
         await send_reply(send, ApiResponse(b"x" * size, headers=((b"connection", b"close"),) if is_last else ()))
 
-    async with serving(pour, limits=ServerLimits(stalled=1.0)) as port, connected(port) as client:
+    async with serving(pour, limits=WebSettings(stalled=timedelta(seconds=1.0))) as port, connected(port) as client:
         client.say(GET)
         head = await client.head()
         got = 0

@@ -29,7 +29,7 @@ def whole(bench: Bench) -> Client:
 
 
 def lean(bench: Bench) -> Client:
-    app = LookupApp(Lookup(bench.records, bench.pending), bench.access, _nobody)
+    app = LookupApp(bench.services.lookup, bench.access, _nobody)
     return Client(app, bench.document, HOST)
 
 
@@ -178,8 +178,9 @@ class _Broken:
 
 
 async def test_unreadable_store_returns_503_with_retry_after() -> None:
-    bench = Bench(records=_Broken())
-    lean_client = Client(LookupApp(Lookup(_Broken(), bench.pending), bench.access, _nobody), bench.document, HOST)
+    lookup = Lookup(_Broken(), lambda url: False)
+    bench = Bench(lookup=lookup)
+    lean_client = Client(LookupApp(lookup, bench.access, _nobody), bench.document, HOST)
 
     for client in (bench.client, lean_client):
         assert (await client.get("/v1/urls?url=http://a.example/")).status == 503
@@ -274,7 +275,7 @@ async def test_lookup_app_forwards_what_it_does_not_handle(method: str, target: 
     async def pass_on(scope: MutableMapping[str, Any], receive: object, send: object) -> None:
         passed.append(scope["raw_path"])
 
-    app = LookupApp(Lookup(bench.records, bench.pending), bench.access, pass_on)
+    app = LookupApp(bench.services.lookup, bench.access, pass_on)
     asking = Exchanging(method, target, headers=HOST)
     await app(asking.scope, asking.receive, asking.send)
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from types import MappingProxyType
-from typing import Final
 
 from msgspec import Struct
-
-NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Image(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -93,4 +89,4 @@ class PageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True):
     feeds: tuple[Feed, ...] = ()
     license: str = ""
     product: Product | None = None
-    sources: Mapping[str, str] = NOTHING
+    sources: Mapping[str, str] = {}

@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
+from scoter.api import UnusableUrl
 from scoter.config import Config
 from scoter.core.extract import LONGEST, urls_in
 from scoter.core.url import Url, canonical
@@ -38,18 +39,11 @@ class Overloaded(Struct, frozen=True):
     domain: str = ""
 
 
-class Unusable(Struct, frozen=True):
-    """A URL of a message that is invalid or must not be requested."""
-
-    url: str
-    why: str
-
-
 class Taken(Struct, frozen=True, kw_only=True):
     """An accepted message, with the URLs that cannot be used and the number beyond the limit per message."""
 
     accepted: Accepted
-    unusable: tuple[Unusable, ...] = ()
+    unusable: tuple[UnusableUrl, ...] = ()
     left_out: int = 0
 
 
@@ -128,19 +122,19 @@ class Acceptance:
     def _read(self, message: Message) -> _ExtractedUrls:
         """Find the distinct URLs of a message, in order."""
         urls: dict[str, Url] = {}
-        unusable: dict[str, Unusable] = {}
+        unusable: dict[str, UnusableUrl] = {}
         left_out = set()
         for text in (*message.urls, *urls_in(message.text)):
             try:
                 url = canonical(text)
             except UrlError as error:
-                unusable.setdefault(text, Unusable(text[:_SHOWN], error.message))
+                unusable.setdefault(text, UnusableUrl(text[:_SHOWN], error.message))
                 continue
             if url.text in urls:
                 continue
             why = self._objection(url)
             if why:
-                unusable.setdefault(url.text, Unusable(url.text[:_SHOWN], why))
+                unusable.setdefault(url.text, UnusableUrl(url.text[:_SHOWN], why))
             elif len(urls) < self._most:
                 urls[url.text] = url
             else:
@@ -177,5 +171,5 @@ class Acceptance:
 class _ExtractedUrls(Struct, frozen=True):
     message: Message
     urls: tuple[Url, ...]
-    unusable: tuple[Unusable, ...]
+    unusable: tuple[UnusableUrl, ...]
     left_out: int

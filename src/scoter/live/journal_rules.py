@@ -12,10 +12,6 @@ from scoter.errors import UrlError
 from scoter.live.ports import JournalEntry
 from scoter.live.records import State, UrlRecord
 
-PATIENCE: Final = timedelta(seconds=60)
-MOST_TRIES: Final = 20
-WINDOW: Final = 100
-MOST_MESSAGES: Final = 2_000_000
 MOST_GIVEN_UP: Final = 10_000
 GIVEN_UP: Final = "given_up"
 _SHARE: Final = 8
@@ -29,7 +25,7 @@ class AgedEntryShare:
     submits a URL now.
     """
 
-    def __init__(self, patience: timedelta = PATIENCE) -> None:
+    def __init__(self, patience: timedelta) -> None:
         self.patience = patience
         self._credit = 0
 

@@ -74,8 +74,11 @@ class MetadataStore(Protocol):
 
     def get(self, url: str) -> StoredRecord | None: ...
 
-    def get_many(self, urls: Sequence[str]) -> Mapping[str, StoredRecord]:
-        """Return the records of at most 300 URLs."""
+    def value(self, url: str) -> bytes | None:
+        """Return the JSON of a URL's record; cheaper than ``get``."""
+
+    def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the JSON of the records of at most 300 URLs."""
 
     async def put(self, rows: Sequence[StoredRecord]) -> None:
         """Store records.

@@ -1,9 +1,11 @@
 """The HTTP API of the live service, as plain ASGI applications, and the processes of the service.
 
 - ``app``         the whole API, assembled from the services it is given: start here
-- ``routes``      the route table, from which routing, validation and the OpenAPI document are derived
+- ``services``    what the handlers depend on
+- ``routes``      routes, from which routing, validation and the OpenAPI document are derived
 - ``openapi``     generates the OpenAPI document
 - ``asgi``        requests, responses, streams
+- ``inputs``      reads and validates bodies and query strings
 - ``problems``    error responses
 - ``handlers/``   the handlers, one module per subject
 - ``lookups``     lookups as encoded JSON, and waiting for records

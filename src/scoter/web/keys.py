@@ -17,7 +17,6 @@ from scoter.live.keys import ApiKey
 from scoter.web.asgi import Fields
 from scoter.web.problems import problem
 
-LONGEST_KEY_NAME: Final = 200
 _MAX_BUCKETS: Final = 10_000
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 
@@ -27,12 +26,6 @@ class KeyCheck(Protocol):
 
     def check(self, token: str) -> ApiKey | None:
         """Return the key of a token, in a time that does not depend on how wrong the token is."""
-
-
-class Admission(Struct, frozen=True):
-    """An admitted request; ``key`` is ``None`` if it was sent without one."""
-
-    key: ApiKey | None = None
 
 
 class TokenBucket(Struct):
@@ -94,10 +87,10 @@ class AccessControl:
     def needs_key(self) -> bool:
         return self._required
 
-    def admit(self, headers: Fields, needed: KeyScope | None) -> Admission | Problem:
-        """Return the admission of a request, or why it is refused."""
+    def admit(self, headers: Fields, needed: KeyScope | None) -> ApiKey | Problem | None:
+        """Return the key of an admitted request, ``None`` if it was sent without one, or why it is refused."""
         if needed is None:
-            return _ANONYMOUS
+            return None
         token = host = None
         for name, value in headers:
             if name == b"authorization":
@@ -109,7 +102,7 @@ class AccessControl:
         if token is None:
             if self._required:
                 return _UNAUTHORIZED
-            return _ANONYMOUS if self._any_host or host is None or is_loopback_host(host) else _MISDIRECTED
+            return None if self._any_host or host is None or is_loopback_host(host) else _MISDIRECTED
         scheme, _, secret = token.partition(b" ")
         if scheme.lower() != b"bearer":
             return _UNAUTHORIZED
@@ -119,7 +112,7 @@ class AccessControl:
         if needed not in key.scopes and "admin" not in key.scopes:
             detail = f"This requires a key with the scope {needed}."
             return problem(403, "scope", "The key does not allow this.", detail)
-        return self._limited(key) or Admission(key)
+        return self._limited(key) or key
 
     def _limited(self, key: ApiKey) -> Problem | None:
         if key.rate is None or key.rate <= 0:
@@ -182,7 +175,6 @@ def needs_keys(host: str, *, has_keys: bool, insecure: bool = False, wanted: boo
     return True
 
 
-_ANONYMOUS: Final = Admission()
 _UNAUTHORIZED: Final = problem(
     401, "unauthorized", "A valid API key is required.", "Send it as: Authorization: Bearer scoter_..."
 )

@@ -10,29 +10,15 @@ from typing import Final
 from urllib.parse import unquote_plus
 
 from scoter.api import Problem
+from scoter.config.sections.live import WebSettings
 from scoter.core.extract import LONGEST
 from scoter.errors import ScoterError
-from scoter.web.asgi import (
-    BODY_LIMIT,
-    BODY_WITHIN,
-    JSON,
-    ApiResponse,
-    App,
-    Disconnected,
-    Receive,
-    Scope,
-    Send,
-    TooLarge,
-    TooSlow,
-    decline_other,
-    read_body,
-    send_reply,
-)
-from scoter.web.handlers.status import HEALTHY
-from scoter.web.keys import AccessControl, Admission
-from scoter.web.lookups import Lookup, decode_lookups
+from scoter.web.asgi import HEALTHY, ApiResponse, App, Receive, Scope, Send, decline_other, send_reply
+from scoter.web.inputs import read_json
+from scoter.web.keys import AccessControl
+from scoter.web.lookups import NOT_A_URL, Lookup, decode_lookups
 from scoter.web.metrics import LookupMetrics
-from scoter.web.problems import NOT_JSON, TOO_LARGE, TOO_SLOW, UNAVAILABLE, problem, read_json, refusal, reply_of
+from scoter.web.problems import UNAVAILABLE, problem, refusal, reply_of
 
 _ONE_PATH: Final = b"/v1/urls"
 _MANY_PATH: Final = b"/v1/urls/lookup"
@@ -50,15 +36,13 @@ class LookupApp:
         forward: App,
         *,
         metrics: LookupMetrics | None = None,
-        body_limit: int = BODY_LIMIT,
-        body_within: float = BODY_WITHIN,
+        web: WebSettings = WebSettings(),  # noqa: B008  frozen
     ) -> None:
         self._lookup = lookup
         self._access = access
         self._forward = forward
         self._metrics = metrics or LookupMetrics(access)
-        self._body_limit = body_limit
-        self._body_within = body_within
+        self._web = web
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -87,14 +71,14 @@ class LookupApp:
 
     def _one(self, scope: Scope, query: bytes) -> ApiResponse:
         admitted = self._access.admit(scope["headers"], "read")
-        if not isinstance(admitted, Admission):
+        if isinstance(admitted, Problem):
             return refusal(admitted)
         try:
             text = unquote_value(query[4:])
         except UnicodeDecodeError:
             return reply_of(problem(400, "malformed", "The query string is malformed."))
         if not 0 < len(text) <= LONGEST:
-            return reply_of(problem(422, "invalid", "This is not a URL.", where="?url"))
+            return reply_of(NOT_A_URL)
         try:
             return self._lookup.one(text)
         except ScoterError:
@@ -102,23 +86,13 @@ class LookupApp:
 
     async def _many(self, scope: Scope, receive: Receive) -> ApiResponse | None:
         admitted = self._access.admit(scope["headers"], "read")
-        if not isinstance(admitted, Admission):
+        if isinstance(admitted, Problem):
             return refusal(admitted)
-        kind = b""
-        for name, value in scope["headers"]:
-            if name == b"content-type":
-                kind = value
-        if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
-            return reply_of(NOT_JSON)
-        raw = await read_body(receive, scope["headers"], most=self._body_limit, within=self._body_within)
-        return None if isinstance(raw, Disconnected) else self._found(raw)
-
-    def _found(self, raw: bytes | TooLarge | TooSlow) -> ApiResponse:
-        if isinstance(raw, TooLarge | TooSlow):
-            return refusal(TOO_LARGE if isinstance(raw, TooLarge) else TOO_SLOW)
+        asked = await read_json(receive, scope["headers"], self._web, decode_lookups)
+        if asked is None:
+            return None
         try:
-            asked = read_json(raw, decode_lookups)
-            return reply_of(asked) if isinstance(asked, Problem) else self._lookup.many(asked.urls)
+            return refusal(asked) if isinstance(asked, Problem) else self._lookup.many(asked.urls)
         except ScoterError:
             return reply_of(UNAVAILABLE)
 

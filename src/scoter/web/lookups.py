@@ -13,12 +13,12 @@ from scoter.api import Absence, LookupBatch, Missing
 from scoter.core.extract import LONGEST
 from scoter.core.url import canonical
 from scoter.errors import UrlError
-from scoter.live.ports import MetadataStore
 from scoter.live.records import UrlRecord
 from scoter.web.asgi import ApiResponse
 from scoter.web.problems import problem, reply_of
 
 _encode: Final = msgspec.json.Encoder().encode
+NOT_A_URL: Final = problem(422, "invalid", "This is not a URL.", where="?url")
 decode_lookups: Final = msgspec.json.Decoder(LookupBatch).decode
 
 
@@ -34,20 +34,6 @@ class RecordSource(Protocol):
     def value(self, url: str) -> bytes | None: ...
 
     def values(self, urls: Sequence[str]) -> Mapping[str, bytes]: ...
-
-
-class StoreRecords:
-    """Encoded records of any metadata store."""
-
-    def __init__(self, store: MetadataStore) -> None:
-        self._store = store
-
-    def value(self, url: str) -> bytes | None:
-        found = self._store.get(url)
-        return None if found is None else found.value
-
-    def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
-        return {url: found.value for url, found in self._store.get_many(urls).items()}
 
 
 class Lookup:
@@ -67,10 +53,6 @@ class Lookup:
                 found = self._records.value(url)
         return found
 
-    def absence(self, text: str) -> Absence:
-        """Return why there is no record."""
-        return self._why(canonical_text(text))
-
     def one(self, text: str) -> ApiResponse:
         """Respond for one URL."""
         value = self.known(text)
@@ -78,11 +60,11 @@ class Lookup:
 
     def without(self, text: str) -> ApiResponse:
         """Respond for a URL without a record."""
-        absence = self.absence(text)
+        absence = self._why(canonical_text(text))
         if absence is Absence.PENDING:
             return ApiResponse(_encode(Missing(text, absence)), 202)
         if absence is Absence.UNUSABLE:
-            return reply_of(problem(422, "invalid", "This is not a URL.", where="?url"))
+            return reply_of(NOT_A_URL)
         return reply_of(problem(404, "unknown-url", "This URL is unknown; it was never submitted."))
 
     def many(self, urls: Sequence[str]) -> ApiResponse:
@@ -103,6 +85,7 @@ class Lookup:
         return results
 
     def _why(self, url: str) -> Absence:
+        """Return why there is no record of a URL in canonical form."""
         if not url:
             return Absence.UNUSABLE
         return Absence.PENDING if self._is_pending(url) else Absence.UNKNOWN

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import types
-import typing
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -43,9 +41,7 @@ _HEADERS: Final[Mapping[int, Mapping[str, Any]]] = {
 def document(routes: Sequence[Route], *, keys: bool = False) -> dict[str, Any]:
     """Return the OpenAPI document; ``keys`` tells whether every request needs an API key."""
     kinds = list(dict.fromkeys(_kinds(routes)))
-    made: dict[Any, Any] = {}
-    plain = [_plain(kind, made) for kind in kinds]
-    schemas, components = msgspec.json.schema_components(plain, ref_template=_REF)
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
     by_kind = dict(zip(kinds, schemas, strict=True))
     # A record or its absence: msgspec does not support a union of two untagged structs.
     record = components["LookupResults"]["properties"]["results"]["items"]
@@ -142,39 +138,3 @@ def _query_parameters(kind: type[Struct]) -> list[dict[str, Any]]:
         {"name": name, "in": "query", "required": name in found.get("required", ()), "schema": schema}
         for name, schema in found["properties"].items()
     ]
-
-
-def _plain(kind: Any, made: dict[Any, Any]) -> Any:
-    """Return a type whose structs have JSON defaults only: msgspec does not accept a read-only mapping as one."""
-    if isinstance(kind, type) and issubclass(kind, Struct):
-        if kind not in made:
-            made[kind] = _plain_struct(kind, made)
-        return made[kind]
-    origin, inner = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (typing.Union, types.UnionType):
-        return typing.Union[tuple(_plain(each, made) for each in inner)]  # noqa: UP007  built at run time
-    if origin is typing.Annotated:
-        return typing.Annotated[(_plain(inner[0], made), *inner[1:])]
-    if origin in (None, typing.Literal):
-        return kind
-    return origin[tuple(_plain(each, made) for each in inner)]
-
-
-def _plain_struct(kind: type[Struct], made: dict[Any, Any]) -> type[Struct]:
-    hints = typing.get_type_hints(kind, include_extras=True)
-    fields: list[Any] = []
-    for field in msgspec.structs.fields(kind):
-        annotation = _plain(hints[field.name], made)
-        if field.required:
-            fields.append((field.encode_name, annotation))
-        elif isinstance(field.default, types.MappingProxyType):
-            fields.append((field.encode_name, annotation, {}))
-        elif field.default is not msgspec.NODEFAULT:
-            fields.append((field.encode_name, annotation, field.default))
-        else:
-            fields.append((field.encode_name, annotation, msgspec.field(default_factory=field.default_factory)))
-    config = kind.__struct_config__
-    namespace = {"__doc__": kind.__doc__}
-    return msgspec.defstruct(
-        kind.__name__, fields, kw_only=True, namespace=namespace, forbid_unknown_fields=config.forbid_unknown_fields
-    )

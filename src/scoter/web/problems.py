@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, Final
-from urllib.parse import parse_qsl
+from collections.abc import Sequence
+from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from scoter.api import PATTERN_MESSAGES, Problem
-from scoter.web.asgi import (
-    PROBLEM,
-    ApiResponse,
-)
+from scoter.web.asgi import PROBLEM, ApiResponse
 
-_MAX_PARAMETERS: Final = 20
 _PREFIX: Final = "urn:scoter:problem:"
 _AT: Final = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
 _STEP: Final = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>[^\[\]]*)\]")
@@ -35,8 +29,13 @@ def problem(
 def reply_of(found: Problem, *headers: tuple[bytes, bytes]) -> ApiResponse:
     """Return a problem as a response. No header contains text from the client."""
     if found.retry_after is not None:
-        headers = (*headers, (b"retry-after", b"%d" % max(1, math.ceil(found.retry_after))))
+        headers = (*headers, retry_header(found.retry_after))
     return ApiResponse(msgspec.json.encode(found), found.status, PROBLEM, headers)
+
+
+def retry_header(seconds: float) -> tuple[bytes, bytes]:
+    """Return the header that says when to retry."""
+    return b"retry-after", b"%d" % max(1, math.ceil(seconds))
 
 
 def refusal(found: Problem, allowed: Sequence[str] = ()) -> ApiResponse:
@@ -80,27 +79,3 @@ NOT_JSON: Final = problem(415, "not-json", "The content type of the body must be
 UNAVAILABLE: Final = problem(503, "unavailable", "The service cannot do this now.", retry_after=5)
 SHUTTING_DOWN: Final = problem(503, "ending", "The service is shutting down.", retry_after=5)
 DEFECT: Final = problem(500, "defect", "Internal error; see the log of the service.")
-
-
-def read_json(raw: bytes, decode: Callable[[bytes], Any]) -> Any | Problem:
-    """Decode a body, or return what is wrong with it."""
-    try:
-        return decode(raw)
-    except msgspec.ValidationError as error:
-        return invalid(error)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return MALFORMED
-
-
-def read_query(raw: bytes, kind: type[Struct]) -> Struct | Problem:
-    """Decode a query string, or return what is wrong with it."""
-    try:
-        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS)
-    except ValueError:
-        return problem(400, "malformed", "The query string is malformed.")
-    if len(dict(pairs)) < len(pairs):
-        return problem(422, "invalid", "A parameter occurs twice.", where="?")
-    try:
-        return msgspec.convert(dict(pairs), kind, strict=False)
-    except msgspec.ValidationError as error:
-        return invalid(error, parameter=True)

@@ -14,7 +14,6 @@ from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
 import httptools
-from msgspec import Struct
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from scoter.api import Problem
@@ -25,6 +24,7 @@ from scoter.web.problems import problem, reply_of
 _CROWDED: Final = reply_of(
     problem(503, "crowded", "There are too many connections.", retry_after=5), (b"connection", b"close")
 )
+_MAX_PIPELINED: Final = 100  # requests that may wait for the response to the first
 _PROGRESS: Final = 65_536  # bytes: a client that reads as much within the stall time is slow, not stalled
 _UNFINISHED: Final = "ASGI callable returned without completing response."
 
@@ -43,29 +43,6 @@ def _final_response(found: Problem) -> bytes:
 _HEAD_TOO_LARGE: Final = _final_response(problem(431, "head-too-large", "The head of the request is too large."))
 _HEAD_TOO_SLOW: Final = _final_response(problem(408, "too-slow", "The head of the request did not arrive in time."))
 _NOT_HTTP: Final = _final_response(problem(400, "not-http", "This is not an HTTP/1.1 request."))
-
-
-class ServerLimits(Struct, frozen=True, kw_only=True):
-    """What a client may do: bytes and seconds for a head, seconds without reading, connections in total.
-
-    ``pipelined`` requests may wait for the response to the first.
-    """
-
-    head: int = 32 * 1024
-    head_within: float = 10.0
-    stalled: float = 30.0
-    connections: int = 20_000
-    pipelined: int = 100
-
-    @classmethod
-    def of(cls, web: WebSettings) -> ServerLimits:
-        """Return the configured limits."""
-        return cls(
-            head=web.head_size,
-            head_within=web.head_time.total_seconds(),
-            stalled=web.stalled.total_seconds(),
-            connections=web.connections,
-        )
 
 
 async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -90,7 +67,7 @@ class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
             super().error(msg, *args, **more)
 
 
-def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: None) -> type[HttpToolsProtocol]:
+def limited_protocol(limits: WebSettings, note: RefusalCounter = lambda why: None) -> type[HttpToolsProtocol]:
     """Return a protocol that enforces limits; ``note`` is called with the reason for each connection it closes."""
 
     class LimitedProtocol(HttpToolsProtocol):
@@ -113,7 +90,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
             if len(self.connections) > limits.connections:
                 self.app = crowded
                 note("crowded")
-            self._timer = self.loop.call_later(limits.head_within, self._too_slow)
+            self._timer = self.loop.call_later(limits.head_time.total_seconds(), self._too_slow)
 
         def connection_lost(self, exc: Exception | None) -> None:
             for timer in (self._timer, self._stall, self._trickle):
@@ -140,12 +117,12 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
 
         def _count_parsed(self, more: int) -> None:
             self._parsed += more
-            if self._parsed > limits.head:
+            if self._parsed > limits.head_size:
                 raise _HeadTooLarge
 
         def send_400_response(self, msg: str) -> None:
             """Respond to what the parser rejects, unless another response is being sent."""
-            is_large = self._parsed > limits.head
+            is_large = self._parsed > limits.head_size
             note("head_too_large" if is_large else "not_http")
             running = self._running
             if running is None or not running.response_started or running.response_complete:
@@ -177,7 +154,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
         def on_response_complete(self) -> None:
             # Answered before the whole body arrived: keep reading for a while, so that the client sees the response.
             if self._running is not None and self._running.more_body and self._trickle is None:
-                self._trickle = self.loop.call_later(limits.head_within, self._end)
+                self._trickle = self.loop.call_later(limits.head_time.total_seconds(), self._end)
             self._running = self.pipeline[-1][0] if self.pipeline else None
             super().on_response_complete()
 
@@ -190,7 +167,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
             elif self._timer is not None:
                 self._timer.cancel()
                 self._timer = None
-            if len(self.pipeline) > limits.pipelined:
+            if len(self.pipeline) > _MAX_PIPELINED:
                 note("pipelined")
                 self.transport.abort()
 
@@ -215,12 +192,12 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
 
         def _count_head(self, more: int) -> None:
             self._head += more
-            if self._head > limits.head and not self.transport.is_closing():
+            if self._head > limits.head_size and not self.transport.is_closing():
                 note("head_too_large")
                 self.transport.write(_HEAD_TOO_LARGE)
                 self._end()
             elif self._timer is None:
-                self._timer = self.loop.call_later(limits.head_within, self._too_slow)
+                self._timer = self.loop.call_later(limits.head_time.total_seconds(), self._too_slow)
 
         def _too_slow(self) -> None:
             self._timer = None
@@ -241,14 +218,12 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
         def _abort_later(self) -> None:
             if self._stall is None:
                 self._unread = self.transport.get_write_buffer_size()
-                self._stall = self.loop.call_later(limits.stalled, self._abort)
+                self._stall = self.loop.call_later(limits.stalled.total_seconds(), self._abort)
 
         def _abort(self) -> None:
             self._stall = None
-            if (
-                self._unread - self.transport.get_write_buffer_size() >= _PROGRESS
-            ):  # a long response over a slow connection
-                self._abort_later()
+            if self._unread - self.transport.get_write_buffer_size() >= _PROGRESS:
+                self._abort_later()  # a long response over a slow connection
                 return
             note("stalled")
             self.transport.abort()
@@ -266,7 +241,7 @@ def limited_protocol(limits: ServerLimits, note: RefusalCounter = lambda why: No
     return LimitedProtocol
 
 
-def uvicorn_options(limits: ServerLimits, note: RefusalCounter) -> dict[str, Any]:
+def uvicorn_options(limits: WebSettings, note: RefusalCounter) -> dict[str, Any]:
     """Return the settings of uvicorn."""
     return {
         "http": limited_protocol(limits, note),

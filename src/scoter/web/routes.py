@@ -14,7 +14,8 @@ from scoter.api import KeyScope, Problem
 from scoter.web.asgi import ApiRequest, ApiResponse, ApiStream
 
 HandlerResult: TypeAlias = ApiResponse | ApiStream | Problem
-Handler: TypeAlias = Callable[[ApiRequest[Any]], Coroutine[Any, Any, HandlerResult]]
+Handler: TypeAlias = Callable[[Any, ApiRequest[Any]], Coroutine[Any, Any, HandlerResult]]
+"""Called with the ``Services`` of the API and the request."""
 
 _PARAMETER = re.compile(rb"[A-Za-z0-9._~%:\[\]-]{1,300}")
 
@@ -46,9 +47,10 @@ class Route(Struct, frozen=True, kw_only=True):
     waits: bool = False
     needs_key: bool = False
 
-    @property
-    def segments(self) -> tuple[str, ...]:
-        return tuple(self.path.split("/")[1:])
+
+def route(method: str, path: str, responses: Mapping[int, ResponseSpec], **more: Any) -> Callable[[Handler], Route]:
+    """Return a decorator that turns a handler into a route, whose summary is the docstring of the handler."""
+    return lambda run: Route(method=method, path=path, run=run, summary=run.__doc__ or "", responses=responses, **more)
 
 
 class RouteMatch(Struct, frozen=True):
@@ -82,7 +84,7 @@ class Router:
             methods = self._with_parameter.get(before + slash)
             if methods is None or not _PARAMETER.fullmatch(name):
                 return RouteMatch()
-            key = next(iter(methods.values())).segments[-1].strip("{}")
+            key = next(iter(methods.values())).path.rpartition("/")[2].strip("{}")
             path = {key: unquote(name.decode("ascii"), errors="replace")}
         # RFC 9110 9.3.2: HEAD is handled like GET. The server omits the body.
         route = methods.get("GET" if method == "HEAD" else method)

@@ -14,9 +14,10 @@ from typing import Any, Final
 import uvicorn
 from msgspec.structs import replace
 
+from scoter.config.sections.live import WebSettings
 from scoter.errors import UsageError
 from scoter.web.asgi import App
-from scoter.web.protocol import RefusalCounter, ServerLimits, uvicorn_options
+from scoter.web.protocol import RefusalCounter, uvicorn_options
 
 _BACKLOG: Final = 4_096
 _MAX_FILES: Final = 65_536
@@ -41,7 +42,7 @@ class HttpServer:
         app: App,
         sockets: Sequence[socket.socket],
         *,
-        limits: ServerLimits = ServerLimits(),  # noqa: B008  frozen
+        limits: WebSettings = WebSettings(),  # noqa: B008  frozen
         keep_alive: int = KEEP_ALIVE,
         before_stop: Callable[[], None] = lambda: None,
         note: RefusalCounter = lambda why: None,

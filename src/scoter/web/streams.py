@@ -10,19 +10,16 @@ import asyncio
 import contextlib
 import logging
 from bisect import bisect_right
-from functools import partial
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from scoter.api import EventsQuery, Gap, StreamedEvent
+from scoter.api import Gap
 from scoter.errors import ScoterError
 from scoter.live.ports import Events
 from scoter.live.records import Event
-from scoter.web.asgi import ApiRequest, ApiStream, Receive, Send, unless_disconnected
-from scoter.web.problems import problem
-from scoter.web.routes import HandlerResult, ResponseSpec, Route
+from scoter.web.asgi import Receive, Send, unless_disconnected
 
 _log = logging.getLogger(__name__)
 STREAM_HEADERS: Final = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"))
@@ -169,43 +166,3 @@ def frame(event: Event) -> bytes:
 
 def _gap(after: int, first: int) -> bytes:
     return b"id: %d\nevent: gap\ndata: %b\n\n" % (first - 1, _encode(Gap(after, first)))
-
-
-_MOST_DIGITS = 18
-
-
-class EventRoutes:
-    """Opens event streams, up to a limit."""
-
-    def __init__(self, streams: Streams) -> None:
-        self._streams = streams
-
-    def routes(self) -> list[Route]:
-        return [
-            Route(
-                method="GET",
-                path="/v1/events",
-                run=self.listen,
-                summary="Stream events (SSE), starting after Last-Event-ID or `after`.",
-                query=EventsQuery,
-                responses={
-                    200: ResponseSpec(
-                        "Events `url`, and `gap` if some are no longer kept.", StreamedEvent, "text/event-stream"
-                    )
-                },
-                problems=(503,),
-            )
-        ]
-
-    async def listen(self, call: ApiRequest[None]) -> HandlerResult:
-        """Open a stream where the client left off."""
-        query: EventsQuery = call.query
-        after = query.after
-        last = call.headers.get(b"last-event-id", b"").strip()
-        if last:  # a browser that reconnects repeats the query, and sends its position in this header
-            if not last.isdigit() or len(last) > _MOST_DIGITS:
-                return problem(422, "invalid", "Last-Event-ID is not the number of an event.", where="Last-Event-ID")
-            after = int(last)
-        if self._streams.is_full:
-            return problem(503, "crowded", "Too many event streams are open.", retry_after=30)
-        return ApiStream(partial(self._streams.serve, after), STREAM_HEADERS)

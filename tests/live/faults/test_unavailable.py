@@ -12,6 +12,7 @@ from tests.live.fakes import READER, Bench, ScriptedWeb, clock, page, simulated,
 from tests.live.memory.journal import MemoryJournal
 from tests.live.memory.stores import MemoryStores
 
+from scoter.config.sections.live import LiveSettings
 from scoter.errors import ContentUnavailable, StoreUnavailable, Unavailable
 from scoter.live.admission import LONGEST, StoragePause
 from scoter.live.ports import Accepted, JournalEntry, OutcomeRecorder, UrlOutcome
@@ -61,7 +62,7 @@ class Locked:
 
 def bench_of(most_tries: int = 2, takes: float = 1.0) -> Bench:
     web = ScriptedWeb({url: page() for url in SITES}, takes=takes)
-    return Bench(web, stores=MemoryStores(clock=clock, lease_clock=ticks, most_tries=most_tries))
+    return Bench(web, stores=MemoryStores(clock=clock, lease_clock=ticks, live=LiveSettings(tries=most_tries)))
 
 
 @simulated

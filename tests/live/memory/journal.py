@@ -6,25 +6,15 @@ import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
 
 from msgspec import Struct
 from tests.live.memory.events import MemoryDeliveries, MemoryEvents
 from tests.live.memory.metadata import MemoryMetadata
 
-from scoter.live.journal_rules import (
-    MOST_MESSAGES,
-    MOST_TRIES,
-    PATIENCE,
-    WINDOW,
-    AgedEntryShare,
-    domain_of,
-    failed_record,
-)
+from scoter.config.sections.live import LiveSettings
+from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record
 from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
-
-KEPT: Final = timedelta(days=1)
 
 
 class _EntryState(Struct):
@@ -69,22 +59,17 @@ class MemoryJournal:
         metadata: MemoryMetadata,
         events: MemoryEvents,
         deliveries: MemoryDeliveries,
-        *,
-        kept: timedelta = KEPT,
-        most_messages: int = MOST_MESSAGES,
-        patience: timedelta = PATIENCE,
-        most_tries: int = MOST_TRIES,
-        window: int = WINDOW,
+        live: LiveSettings,
     ) -> None:
         self._clock = clock
         self._lease_clock = lease_clock
         self._metadata = metadata
         self._events = events
         self._deliveries = deliveries
-        self._kept = kept
-        self._most_messages = most_messages
-        self._turns = AgedEntryShare(patience)
-        self._most_tries = most_tries
+        self._kept = live.messages_for
+        self._most_messages = live.messages_most
+        self._turns = AgedEntryShare(live.patience)
+        self._most_tries = live.tries
         self._last = 0
         self._messages: dict[str, _AcceptedMessage] = {}
         self._rows: dict[int, _EntryState] = {}
@@ -94,7 +79,7 @@ class MemoryJournal:
         self._depth: Counter[Priority] = Counter()
         self._backlog: Counter[str] = Counter()
         # By domain and priority: how many wait or are leased, and the parked entries behind them.
-        self._window = window
+        self._window = live.in_flight_per_domain
         self._ready: Counter[tuple[str, Priority]] = Counter()
         self._parked: dict[tuple[str, Priority], deque[_EntryState]] = {}
 

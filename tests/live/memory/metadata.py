@@ -20,8 +20,12 @@ class MemoryMetadata:
         row = self._rows.get(url)
         return row if row is not None and row.expires_at > self._clock() else None
 
-    def get_many(self, urls: Sequence[str]) -> Mapping[str, StoredRecord]:
-        return {url: row for url in urls if (row := self.get(url)) is not None}
+    def value(self, url: str) -> bytes | None:
+        row = self.get(url)
+        return None if row is None else row.value
+
+    def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
+        return {url: value for url in urls if (value := self.value(url)) is not None}
 
     async def put(self, rows: Sequence[StoredRecord]) -> None:
         self.keep(rows)

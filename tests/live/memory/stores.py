@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from tests.live.memory.access import MemoryKeys, MemoryRules
 from tests.live.memory.events import MemoryDeliveries, MemoryEvents
 from tests.live.memory.journal import MemoryJournal
 from tests.live.memory.metadata import MemoryMetadata
 
+from scoter.config.sections.live import LiveSettings
 from scoter.live.clock import lease_now, utc_now
-from scoter.live.journal_rules import MOST_GIVEN_UP, MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW
+from scoter.live.journal_rules import MOST_GIVEN_UP
 
 
 class MemoryStores:
@@ -22,17 +23,11 @@ class MemoryStores:
         *,
         clock: Callable[[], datetime] = utc_now,
         lease_clock: Callable[[], float] = lease_now,
-        messages_kept: timedelta = timedelta(days=1),
-        most_messages: int = MOST_MESSAGES,
-        events_kept: timedelta = timedelta(days=7),
-        most_events: int = 100_000,
+        live: LiveSettings = LiveSettings(),  # noqa: B008 - frozen
         most_given_up: int = MOST_GIVEN_UP,
-        patience: timedelta = PATIENCE,
-        most_tries: int = MOST_TRIES,
-        window: int = WINDOW,
     ) -> None:
         self.metadata = MemoryMetadata(clock)
-        self.events = MemoryEvents(clock, most=most_events, kept=events_kept)
+        self.events = MemoryEvents(clock, most=live.events_most, kept=live.events_for)
         self.deliveries = MemoryDeliveries(clock, lease_clock, most_given_up=most_given_up)
         self.journal = MemoryJournal(
             clock,
@@ -40,11 +35,7 @@ class MemoryStores:
             self.metadata,
             self.events,
             self.deliveries,
-            kept=messages_kept,
-            most_messages=most_messages,
-            patience=patience,
-            most_tries=most_tries,
-            window=window,
+            live,
         )
         self.outcomes = self.journal
         self.rules = MemoryRules()

@@ -9,6 +9,8 @@ import pytest
 from tests.live.memory.stores import MemoryStores
 from tests.live.stores.fakes import Stores, Time
 
+from scoter.config.sections.live import LiveSettings
+from scoter.live.journal_rules import MOST_GIVEN_UP
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 
@@ -25,13 +27,14 @@ def make(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterator
     """Create the stores of one service, with settings."""
     with ExitStack() as opened:
 
-        def make_memory(**settings: Any) -> Stores:
-            return MemoryStores(clock=time.clock, lease_clock=time.tick, **settings)
+        def make_memory(most_given_up: int = MOST_GIVEN_UP, **live: Any) -> Stores:
+            settings = LiveSettings(**live)
+            return MemoryStores(clock=time.clock, lease_clock=time.tick, live=settings, most_given_up=most_given_up)
 
-        def make_sqlite(**settings: Any) -> Stores:
+        def make_sqlite(most_given_up: int = MOST_GIVEN_UP, **live: Any) -> Stores:
             db = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, boot="a boot")
             opened.callback(db.close)
-            return SqliteStores(db, **settings)
+            return SqliteStores(db, LiveSettings(**live), most_given_up=most_given_up)
 
         yield make_memory if request.param == "memory" else make_sqlite
 

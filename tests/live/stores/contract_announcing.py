@@ -30,7 +30,7 @@ class EventsContract:
         assert stores.events.since(99, 10) == []
 
     async def test_prune_removes_events_beyond_the_limit(self, make: Make) -> None:
-        stores = make(most_events=2)
+        stores = make(events_most=2)
         await announce(stores, "a", "b", "c", "d", "e")
 
         assert [await stores.events.prune(2) for _ in range(3)] == [2, 1, 0]
@@ -38,7 +38,7 @@ class EventsContract:
         assert [event.message for event in stores.events.since(0, 10)] == ["d", "e"]
 
     async def test_prune_removes_old_events_and_numbers_are_never_reused(self, make: Make, time: Time) -> None:
-        stores = make(events_kept=timedelta(hours=1))
+        stores = make(events_for=timedelta(hours=1))
         await announce(stores, "a")
         time.passes(1_800)
         await announce(stores, "b")
@@ -64,7 +64,7 @@ async def sweep(stores: Stores) -> int:
 
 class SweepContract:
     async def test_prune_removes_oldest_messages_and_deliveries_beyond_the_limit(self, make: Make, time: Time) -> None:
-        stores = make(most_messages=3, most_given_up=2)
+        stores = make(messages_most=3, most_given_up=2)
         await accept(stores.journal, "open")
         assert await opened(stores.journal, "other") == ["open"]
         for name in "abcdef":
@@ -84,7 +84,7 @@ class SweepContract:
         assert len(stores.deliveries.given_up(9)) == stores.deliveries.waiting(9) == 2
 
     async def test_prune_without_age_applies_only_the_limits_on_number(self, make: Make, time: Time) -> None:
-        stores = make(most_messages=3, most_given_up=3, most_events=3)
+        stores = make(messages_most=3, most_given_up=3, events_most=3)
         await announce(stores, *"abcde", callback=HOOK)
         for delivery in await stores.deliveries.due(5, LEASE):
             time.passes(1)
@@ -101,7 +101,7 @@ class SweepContract:
         assert [await each.prune(9) for each in kept] == [3, 3, 3]
 
     async def test_prune_removes_only_what_is_too_old(self, make: Make, time: Time) -> None:
-        stores = make(events_kept=timedelta(hours=1), messages_kept=timedelta(hours=1))
+        stores = make(events_for=timedelta(hours=1), messages_for=timedelta(hours=1))
         _, token = await stores.keys.create("bot", ["read"])
         await announce(stores, "old", callback=HOOK)
         (delivery,) = await stores.deliveries.due(1, LEASE)
@@ -200,7 +200,7 @@ class DeliveriesContract:
         assert list(stores.deliveries.given_up(10)) == []
 
     async def test_delivery_outlives_its_event(self, make: Make) -> None:
-        stores = make(most_events=0)
+        stores = make(events_most=0)
         await announce(stores, "a", callback=HOOK)
         (event,) = stores.events.since(0, 1)
 

@@ -37,7 +37,7 @@ class JournalContract:
         assert stores.journal.waiting() == 2
 
     async def test_finished_message_is_remembered_for_a_while(self, make: Make, time: Time) -> None:
-        stores = make(messages_kept=timedelta(minutes=10))
+        stores = make(messages_for=timedelta(minutes=10))
         (first,) = await stores.journal.accept([(message("m"), [url_of("a")])])
         for entry in await stores.journal.open("r", 1, LEASE):
             await stores.outcomes.record("r", [done(entry)])
@@ -54,7 +54,7 @@ class JournalContract:
         assert set(new.entries.values()).isdisjoint(first.entries.values())
 
     async def test_prune_removes_a_bounded_number_and_no_open_message(self, make: Make, time: Time) -> None:
-        stores = make(messages_kept=timedelta(minutes=10))
+        stores = make(messages_for=timedelta(minutes=10))
         await stores.journal.accept([(message(f"empty{n}"), []) for n in range(5)])
         await accept(stores.journal, "open")
         time.passes(10_000)
@@ -174,7 +174,7 @@ class JournalContract:
         assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1")] == [0, 0, 1]
 
     async def test_at_most_a_window_per_domain_and_priority_is_leased(self, make: Make, time: Time) -> None:
-        stores = make(window=2)
+        stores = make(in_flight_per_domain=2)
         slow = [f"http://slow.example/{n}" for n in range(5)]
         await stores.journal.accept([(message("m"), slow)])
         await accept(stores.journal, "other")
@@ -225,7 +225,7 @@ class JournalContract:
         assert len(together) == 24
 
     async def test_entry_opened_too_often_ends_as_failed(self, make: Make, time: Time) -> None:
-        stores = make(most_tries=3)
+        stores = make(tries=3)
         await stores.journal.accept([(message("m", callback="https://me.example/"), [url_of("a")])])
         for _ in range(3):
             assert await opened(stores.journal) == ["m"]

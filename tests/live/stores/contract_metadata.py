@@ -37,7 +37,7 @@ class MetadataContract:
 
         time.passes(10)
         assert metadata.get(url_of("short")) is None
-        assert set(metadata.get_many([url_of("long"), url_of("short")])) == {url_of("long")}
+        assert set(metadata.values([url_of("long"), url_of("short")])) == {url_of("long")}
 
         time.passes(50)
         assert metadata.get(url_of("long")) is None
@@ -81,10 +81,10 @@ class MetadataContract:
         await metadata.put([stored("a", value=b"3")])
         assert metadata.get(url_of("a")) == stored("a", value=b"3")
 
-    async def test_get_many_omits_unknown_urls(self, metadata: MetadataStore) -> None:
+    async def test_values_omit_unknown_urls(self, metadata: MetadataStore) -> None:
         await metadata.put([stored(f"n{n}", value=b"%d" % n) for n in range(290)])
 
         for size in (0, 1, 49, 50, 51, 100, 290):
             asked = [url_of(f"n{n}") for n in range(size)]
-            found = metadata.get_many([*asked, url_of("unknown"), *asked[:5]])
-            assert found == {url_of(f"n{n}"): stored(f"n{n}", value=b"%d" % n) for n in range(size)}
+            found = metadata.values([*asked, url_of("unknown"), *asked[:5]])
+            assert found == {url_of(f"n{n}"): b"%d" % n for n in range(size)}

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.live.stores.fakes import done, message
 
+from scoter.config.sections.live import LiveSettings
 from scoter.live.clock import lease_now
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
@@ -27,7 +28,7 @@ async def schedule(path: Path, reader: str, seed: int, told: int) -> None:
     """Work until nothing is left; report for every entry when it was certainly held, and how that ended."""
     rng = random.Random(seed)
     async with ServiceDb(path, shared=True) as db:
-        stores = SqliteStores(db, most_tries=1_000)
+        stores = SqliteStores(db, LiveSettings(tries=1_000))
         while stores.journal.waiting():
             asked = lease_now()
             entries = await stores.journal.open(reader, rng.randrange(1, 8), LEASE)

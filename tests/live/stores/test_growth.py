@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.live.stores.fakes import LEASE, Time, message
 
+from scoter.config.sections.live import LiveSettings
 from scoter.live.content.log import FetchLog
 from scoter.live.content.retention import Retention, RetentionLimits
 from scoter.live.ports import StoredRecord, UrlOutcome
@@ -50,7 +51,7 @@ async def test_database_size_stays_bounded_under_constant_load(tmp_path: Path, t
     """A small service: two hours of records, and as many messages, events and deliveries as are kept."""
     sizes = []
     async with ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, apart=0.0) as db:
-        stores = SqliteStores(db, most_messages=240, most_events=240, most_given_up=240)
+        stores = SqliteStores(db, LiveSettings(messages_most=240, events_most=240), most_given_up=240)
         log = FetchLog(tmp_path / "log", stores.events, clock=time.clock)
         retention = Retention(
             RetentionLimits(log_for=HOUR),

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.live.memory.stores import MemoryStores
 from tests.live.stores.fakes import LEASE, START, Stores, Time, done, message, url_of
 
+from scoter.config.sections.live import LiveSettings
 from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority, State
 from scoter.live.sqlite.database import ServiceDb
@@ -26,6 +27,7 @@ T = TypeVar("T")
 TRIES = 3
 WINDOW = 2
 NEVER = timedelta(days=10_000)  # turns for the patient have a test of their own; here the order is strict
+SETTINGS = LiveSettings(patience=NEVER, tries=TRIES, in_flight_per_domain=WINDOW)
 READERS = st.sampled_from(["anna", "bert"])
 
 
@@ -58,9 +60,7 @@ class JournalMachine(RuleBasedStateMachine):
         self.seen: dict[int, JournalEntry] = {}
 
     def make(self) -> Stores:
-        return MemoryStores(
-            clock=self.time.clock, lease_clock=self.time.tick, patience=NEVER, most_tries=TRIES, window=WINDOW
-        )
+        return MemoryStores(clock=self.time.clock, lease_clock=self.time.tick, live=SETTINGS)
 
     def run_now(self, step: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(step)
@@ -211,7 +211,7 @@ class SqliteJournalMachine(JournalMachine):
     def make(self) -> Stores:
         path = self.root / str(self.lives) / "service.sqlite"
         self.db = ServiceDb(path, clock=self.time.clock, lease_clock=self.time.tick, boot="a boot")
-        return SqliteStores(self.db, patience=NEVER, most_tries=TRIES, window=WINDOW)
+        return SqliteStores(self.db, SETTINGS)
 
     def after_a_crash(self) -> Stores:
         left, self.lives = self.root / str(self.lives), self.lives + 1

@@ -4,6 +4,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from scoter.config.sections.live import LiveSettings
 from scoter.live.content.log import FetchLog
 from scoter.live.content.retention import Retention, RetentionLimits
 from scoter.live.ports import UrlOutcome
@@ -33,7 +34,7 @@ def retention(stores: SqliteStores, log: FetchLog, clock: Clock) -> Retention:
 async def test_events_are_kept_until_they_are_logged(tmp_path: Path) -> None:
     clock = Clock()
     async with ServiceDb(tmp_path / "service.sqlite", clock=clock) as db:
-        stores = SqliteStores(db, events_kept=timedelta(hours=1), messages_kept=timedelta(hours=1))
+        stores = SqliteStores(db, LiveSettings(events_for=timedelta(hours=1), messages_for=timedelta(hours=1)))
         log = FetchLog(tmp_path / "log", stores.events, clock=clock)
         upkeep = Cleanup(stores, retention(stores, log, clock), at_once=2)
         await finish(stores, 3)
@@ -55,7 +56,7 @@ async def test_count_limits_apply_at_once_and_age_limits_wait_for_a_steady_clock
     clock = Clock()
     steady: list[bool] = []
     async with ServiceDb(tmp_path / "service.sqlite", clock=clock) as db:
-        stores = SqliteStores(db, most_events=2, most_messages=1)
+        stores = SqliteStores(db, LiveSettings(events_most=2, messages_most=1))
         log = FetchLog(tmp_path / "log", stores.events, clock=clock)
         upkeep = Cleanup(stores, retention(stores, log, clock), is_steady=lambda: bool(steady))
         await finish(stores, 3)

@@ -10,20 +10,18 @@ from typing import Final
 import msgspec
 
 from scoter.live.clock import from_micros, to_micros
-from scoter.live.journal_rules import MOST_GIVEN_UP
 from scoter.live.ports import Delivery, FailedDelivery
 from scoter.live.records import Event, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 
-MAX_EVENTS: Final = 1_000_000
-KEPT: Final = timedelta(days=7)
+_GIVEN_UP_FOR: Final = timedelta(days=7)
 _decode_record = msgspec.json.Decoder(UrlRecord).decode
 
 
 class SqliteEvents:
     """The events in the service's database, numbered in commit order, so that readers miss none."""
 
-    def __init__(self, db: ServiceDb, *, most: int = MAX_EVENTS, kept: timedelta = KEPT) -> None:
+    def __init__(self, db: ServiceDb, *, most: int, kept: timedelta) -> None:
         """``prune`` leaves at most ``most`` events, none older than ``kept``."""
         self._db = db
         self._most = most
@@ -72,10 +70,9 @@ _decode_event = msgspec.json.Decoder(Event).decode
 class SqliteDeliveries:
     """The deliveries in the service's database."""
 
-    def __init__(self, db: ServiceDb, *, kept: timedelta = KEPT, most_given_up: int = MOST_GIVEN_UP) -> None:
-        """Keep deliveries that were given up for ``kept``, at most ``most_given_up``."""
+    def __init__(self, db: ServiceDb, most_given_up: int) -> None:
+        """Keep deliveries that were given up for a week, at most ``most_given_up``."""
         self._db = db
-        self._kept = kept
         self._most_given_up = most_given_up
 
     async def due(self, most: int, lease: timedelta) -> Sequence[Delivery]:
@@ -147,7 +144,7 @@ class SqliteDeliveries:
 
     async def prune(self, most: int, *, by_age: bool = True) -> int:
         """Remove at most ``most`` given-up deliveries beyond the limit or, if ``by_age``, too old."""
-        before = to_micros(self._db.clock() - self._kept) if by_age else _NEVER
+        before = to_micros(self._db.clock() - _GIVEN_UP_FOR) if by_age else _NEVER
 
         def change(connection: sqlite3.Connection) -> int:
             newest_first = "SELECT ended FROM deliveries WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET ?"

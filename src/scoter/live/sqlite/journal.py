@@ -19,22 +19,14 @@ from uuid import uuid4
 
 import msgspec
 
+from scoter.config.sections.live import LiveSettings
 from scoter.live.clock import from_micros, to_micros
-from scoter.live.journal_rules import (
-    MOST_MESSAGES,
-    MOST_TRIES,
-    PATIENCE,
-    WINDOW,
-    AgedEntryShare,
-    domain_of,
-    failed_record,
-)
+from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record
 from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.metadata import key_of, put_records
 
-_MESSAGES_KEPT: Final = timedelta(days=1)
 # Only this transaction inserts, so the entries of a message have consecutive numbers.
 _NEW_MESSAGE: Final = (
     "INSERT INTO messages (id, urls, force, callback, accepted, open, done, first)"
@@ -58,28 +50,17 @@ _decode_urls = msgspec.json.Decoder(list[str]).decode
 class SqliteJournal:
     """The journal in the service's database."""
 
-    def __init__(
-        self,
-        db: ServiceDb,
-        *,
-        kept: timedelta = _MESSAGES_KEPT,
-        most_messages: int = MOST_MESSAGES,
-        patience: timedelta = PATIENCE,
-        most_tries: int = MOST_TRIES,
-        window: int = WINDOW,
-    ) -> None:
-        """Remember finished messages for ``kept``, and at most the last ``most_messages``.
+    def __init__(self, db: ServiceDb, live: LiveSettings = LiveSettings()) -> None:  # noqa: B008 - frozen
+        """Remember finished messages for ``messages_for``, and at most the last ``messages_most``.
 
-        An entry is opened at most ``most_tries`` times. At most ``window`` entries per domain and priority are waiting
-        or leased; the others are parked.
+        An entry is opened at most ``tries`` times. At most ``in_flight_per_domain`` entries per domain and priority are
+        waiting or leased; the others are parked.
         """
         self._db = db
-        self._window = window
+        self._live = live
+        self._window = live.in_flight_per_domain
         self._is_window_set = False
-        self._kept = kept
-        self._most_messages = most_messages
-        self._turns = AgedEntryShare(patience)
-        self._most_tries = most_tries
+        self._turns = AgedEntryShare(live.patience)
 
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
         """Store messages with their URLs durably before returning."""
@@ -137,7 +118,7 @@ class SqliteJournal:
         chosen = []
         for row in self._next_rows(connection, most):
             entry = entry_of(row)
-            if entry.tries < self._most_tries:
+            if entry.tries < self._live.tries:
                 chosen.append(entry)
             else:
                 now = self._db.clock()
@@ -185,7 +166,7 @@ class SqliteJournal:
 
     async def prune(self, most: int, *, by_age: bool = True) -> int:
         """Remove at most ``most`` finished messages beyond the limit or, if ``by_age``, too old; return how many."""
-        before = to_micros(self._db.clock() - self._kept)
+        before = to_micros(self._db.clock() - self._live.messages_for)
 
         def change(connection: sqlite3.Connection) -> int:
             gone = 0
@@ -194,7 +175,7 @@ class SqliteJournal:
                 gone = connection.execute(f"DELETE FROM messages WHERE number IN ({old})", (before, most)).rowcount  # noqa: S608
             (newest,) = connection.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()
             many = "SELECT number FROM messages WHERE number <= ? AND done IS NOT NULL ORDER BY number LIMIT ?"
-            surplus = (newest - self._most_messages, most - gone)
+            surplus = (newest - self._live.messages_most, most - gone)
             return gone + connection.execute(f"DELETE FROM messages WHERE number IN ({many})", surplus).rowcount  # noqa: S608
 
         return await self._db.write(change, durable=False)

@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from msgspec import Struct
@@ -39,26 +38,11 @@ _THERE: Final = (
     "SELECT url, direct, expires, fetched, 0 FROM urls WHERE key = ?"
     " UNION ALL SELECT url, direct, expires, fetched, 1 FROM overflow WHERE url = ?"
 )
-
-
-class _RecordQueries(Struct, frozen=True):
-    """Three queries for the same columns: by key, by many keys, and by URL in the overflow table."""
-
-    one: str
-    many: str
-    overflow: str
-
-
-def _queries(columns: str) -> _RecordQueries:
-    return _RecordQueries(
-        one=columns + " FROM urls WHERE key = ? AND expires > ?",
-        many=columns + f" FROM urls WHERE key IN ({', '.join('?' * _CHUNK)}) AND expires > ?",
-        overflow=columns + " FROM overflow WHERE url = ? AND expires > ?",
-    )
-
-
-_ROW: Final = _queries("SELECT url, value, fetched, expires, direct")
-_VALUE: Final = _queries("SELECT url, value")
+# Each by key and, in the overflow table, by URL.
+_FROM: Final = ("FROM urls WHERE key = ? AND expires > ?", "FROM overflow WHERE url = ? AND expires > ?")
+_ROW: Final = [f"SELECT url, value, fetched, expires, direct {table}" for table in _FROM]
+_VALUE: Final = [f"SELECT url, value {table}" for table in _FROM]
+_VALUES: Final = f"SELECT url, value FROM urls WHERE key IN ({', '.join('?' * _CHUNK)}) AND expires > ?"  # noqa: S608
 
 
 def key_of(url: str) -> int:
@@ -88,9 +72,7 @@ class SqliteMetadataReader:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -101,10 +83,6 @@ class SqliteMetadataReader:
         row = self._one(_ROW, url)
         return None if row is None else _stored(row)
 
-    def get_many(self, urls: Sequence[str]) -> Mapping[str, StoredRecord]:
-        """Return the records of at most 300 URLs."""
-        return {row[0]: _stored(row) for row in self._many(_ROW, urls)}
-
     def value(self, url: str) -> bytes | None:
         """Return the JSON of a URL's record; cheaper than ``get``."""
         row = self._one(_VALUE, url)
@@ -112,30 +90,25 @@ class SqliteMetadataReader:
 
     def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
         """Return the JSON of the records of at most 300 URLs."""
-        return dict(self._many(_VALUE, urls))
-
-    def _one(self, ask: _RecordQueries, url: str) -> Any:
         now = to_micros(self._clock())
-        row = self._reader.one(ask.one, (self._key(url), now))
-        if row is None or row[0] != url:
-            row = self._reader.one(ask.overflow, (url, now))
-        return row
-
-    def _many(self, ask: _RecordQueries, urls: Sequence[str]) -> list[Any]:
-        now = to_micros(self._clock())
-        wanted = {self._key(url): url for url in urls}
-        found: list[Any] = []
-        keys = list(wanted)
+        asked = set(urls)
+        keys = list({self._key(url) for url in asked})
+        found: dict[str, bytes] = {}
         for start in range(0, len(keys), _CHUNK):
             chunk = keys[start : start + _CHUNK]
             chunk += chunk[-1:] * (_CHUNK - len(chunk))  # pad, so that one prepared statement serves any number of URLs
-            found += self._reader.all(ask.many, (*chunk, now))
-        asked = set(urls)
-        found = [row for row in found if row[0] in asked]
-        if len(found) < len(asked) and self._reader.one("SELECT 1 FROM overflow LIMIT 1"):
-            missing = asked.difference(row[0] for row in found)
-            found += [row for url in missing if (row := self._reader.one(ask.overflow, (url, now)))]
+            found |= [row for row in self._reader.all(_VALUES, (*chunk, now)) if row[0] in asked]
+        missing = asked.difference(found)
+        if missing and self._reader.one("SELECT 1 FROM overflow LIMIT 1"):
+            found |= [row for url in missing if (row := self._reader.one(_VALUE[1], (url, now)))]
         return found
+
+    def _one(self, queries: Sequence[str], url: str) -> Any:
+        now = to_micros(self._clock())
+        row = self._reader.one(queries[0], (self._key(url), now))
+        if row is None or row[0] != url:
+            row = self._reader.one(queries[1], (url, now))
+        return row
 
     def size(self) -> StoreSize:
         """Return the size of the store."""

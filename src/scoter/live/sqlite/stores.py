@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 
-from scoter.live.journal_rules import MOST_GIVEN_UP, MOST_MESSAGES, MOST_TRIES, PATIENCE, WINDOW
+from scoter.config.sections.live import LiveSettings
+from scoter.live.journal_rules import MOST_GIVEN_UP
 from scoter.live.sqlite.access import SqliteKeys, SqliteRules
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.events import SqliteDeliveries, SqliteEvents
@@ -19,30 +19,17 @@ class SqliteStores:
     def __init__(
         self,
         db: ServiceDb,
+        live: LiveSettings = LiveSettings(),  # noqa: B008 - frozen
         *,
-        messages_kept: timedelta = timedelta(days=1),
-        most_messages: int = MOST_MESSAGES,
-        events_kept: timedelta = timedelta(days=7),
-        most_events: int = 1_000_000,
         most_given_up: int = MOST_GIVEN_UP,
-        patience: timedelta = PATIENCE,
-        most_tries: int = MOST_TRIES,
-        window: int = WINDOW,
         key: Callable[[str], int] = key_of,
     ) -> None:
         self.db = db
-        self.journal = SqliteJournal(
-            db,
-            kept=messages_kept,
-            most_messages=most_messages,
-            patience=patience,
-            most_tries=most_tries,
-            window=window,
-        )
+        self.journal = SqliteJournal(db, live)
         self.metadata = SqliteMetadata(db, key)
         self.outcomes = SqliteOutcomes(db, key)
-        self.events = SqliteEvents(db, most=most_events, kept=events_kept)
-        self.deliveries = SqliteDeliveries(db, most_given_up=most_given_up)
+        self.events = SqliteEvents(db, most=live.events_most, kept=live.events_for)
+        self.deliveries = SqliteDeliveries(db, most_given_up)
         self.rules = SqliteRules(db)
         self.keys = SqliteKeys(db)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from scoter.config import Config
 from scoter.core.extract import LONGEST
-from scoter.core.metadata import NOTHING, PageMetadata
+from scoter.core.metadata import PageMetadata
 from scoter.core.page import Content, Page
 from scoter.core.reply import Exchange
 from scoter.core.url import Url
@@ -124,7 +124,7 @@ def bounded(about: PageMetadata, most: int) -> PageMetadata:
         name = max(sizes, key=lambda each: sizes[each])
         less = _less(name, getattr(about, name))
         sources = {field: source for field, source in about.sources.items() if field != name or less}
-        about = replace(about, **{name: less}, sources=sources or NOTHING)
+        about = replace(about, **{name: less}, sources=sources)
         sizes[name] = len(_encode(less)) if less else 0
         if not any(sizes.values()):
             break

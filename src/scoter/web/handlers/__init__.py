@@ -1,8 +1,9 @@
-"""The handlers of the API: each class has the routes of one subject.
+"""The handlers of the API: each function has one route.
 
 - ``messages``  submission of messages
 - ``urls``      lookups
 - ``fetch``     direct fetches
+- ``events``    event streams
 - ``status``    statistics, metrics, health checks and the OpenAPI document
 - ``admin``     domain rules and API keys
 """

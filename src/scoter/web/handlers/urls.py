@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -11,9 +10,10 @@ from scoter.api import MAX_WAIT, LookupBatch, LookupQuery, PendingUrl
 from scoter.config.units import read_duration
 from scoter.live.records import UrlRecord
 from scoter.web.asgi import ApiRequest
-from scoter.web.lookups import Lookup, LookupResults, UrlWaiters, canonical_text
+from scoter.web.lookups import LookupResults, canonical_text
 from scoter.web.problems import problem
-from scoter.web.routes import HandlerResult, ResponseSpec, Route
+from scoter.web.routes import HandlerResult, ResponseSpec, route
+from scoter.web.services import Services
 
 _SIZE = (
     "The metadata of a page has at most `live.about_size` bytes (32 KiB): longer texts and lists are truncated."
@@ -21,68 +21,46 @@ _SIZE = (
 )
 
 
-class UrlRoutes:
-    """Looks up URLs, and waits for them."""
+@route(
+    "GET",
+    "/v1/urls",
+    {
+        200: ResponseSpec(f"The record. {_SIZE}", UrlRecord),
+        202: ResponseSpec("Accepted, not finished yet.", PendingUrl),
+    },
+    query=LookupQuery,
+    problems=(404, 503),
+    waits=True,
+)
+async def look_up(services: Services, call: ApiRequest[None]) -> HandlerResult:
+    """Look up a URL; with wait, wait for its record."""
+    query: LookupQuery = call.query
+    lookup, waiters, is_forced = services.lookup, services.waiters, services.is_forced
+    seconds = min(wait_seconds(query.wait), services.web.longest_wait.total_seconds())
+    url = canonical_text(query.url)
+    # Checked before the lookup: the record found afterwards is the new one, or its fetch is still seen as pending.
+    is_outdated = bool(seconds and url) and is_forced(url)
+    answer = lookup.one(query.url)
+    if not seconds or not url or (answer.status == 200 and not is_outdated):
+        return answer
+    if waiters.is_full:
+        return problem(503, "crowded", "Too many lookups are waiting.", retry_after=2)
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    while await waiters.wait(url, until - loop.time()) and is_forced(url):
+        pass
+    return lookup.without(url) if is_forced(url) else lookup.one(url)
 
-    def __init__(
-        self,
-        lookup: Lookup,
-        waiters: UrlWaiters,
-        longest: float = MAX_WAIT,
-        is_forced: Callable[[str], bool] = lambda url: False,
-    ) -> None:
-        """``is_forced`` tells whether a forced fetch is about to replace the record of a URL."""
-        self._is_forced = is_forced
-        self._lookup = lookup
-        self._waiters = waiters
-        self._longest = longest
 
-    def routes(self) -> list[Route]:
-        return [
-            Route(
-                method="GET",
-                path="/v1/urls",
-                run=self.one,
-                summary="Look up a URL; with wait, wait for its record.",
-                query=LookupQuery,
-                responses={
-                    200: ResponseSpec(f"The record. {_SIZE}", UrlRecord),
-                    202: ResponseSpec("Accepted, not finished yet.", PendingUrl),
-                },
-                problems=(404, 503),
-                waits=True,
-            ),
-            Route(
-                method="POST",
-                path="/v1/urls/lookup",
-                run=self.many,
-                summary="Look up to 300 URLs at once.",
-                body=LookupBatch,
-                responses={200: ResponseSpec(f"One result per URL, in the order given. {_SIZE}", LookupResults)},
-            ),
-        ]
-
-    async def one(self, call: ApiRequest[None]) -> HandlerResult:
-        """Respond for one URL, at once or when its record is there."""
-        query: LookupQuery = call.query
-        seconds = min(wait_seconds(query.wait), self._longest)
-        url = canonical_text(query.url)
-        # Checked before the lookup: the record found afterwards is the new one, or its fetch is still seen as pending.
-        is_forced = bool(seconds and url) and self._is_forced(url)
-        answer = self._lookup.one(query.url)
-        if not seconds or not url or (answer.status == 200 and not is_forced):
-            return answer
-        if self._waiters.is_full:
-            return problem(503, "crowded", "Too many lookups are waiting.", retry_after=2)
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        while await self._waiters.wait(url, until - loop.time()) and self._is_forced(url):
-            pass
-        return self._lookup.without(url) if self._is_forced(url) else self._lookup.one(url)
-
-    async def many(self, call: ApiRequest[LookupBatch]) -> HandlerResult:
-        """Respond for several URLs."""
-        return self._lookup.many(call.body.urls)
+@route(
+    "POST",
+    "/v1/urls/lookup",
+    {200: ResponseSpec(f"One result per URL, in the order given. {_SIZE}", LookupResults)},
+    body=LookupBatch,
+)
+async def look_up_many(services: Services, call: ApiRequest[LookupBatch]) -> HandlerResult:
+    """Look up to 300 URLs at once."""
+    return services.lookup.many(call.body.urls)
 
 
 def wait_seconds(text: str) -> float:

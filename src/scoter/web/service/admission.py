@@ -15,7 +15,7 @@ from scoter.live.journal_rules import domain_of
 from scoter.live.ports import DomainRuleStore
 from scoter.live.records import Message
 from scoter.live.sqlite.database import DatabaseReader
-from scoter.web.handlers.messages import MessageSink
+from scoter.web.services import MessageSink
 
 MOST_RULES: Final = 100_000
 _RETRY_AFTER: Final = 60.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import secrets
@@ -31,15 +32,15 @@ from scoter.live.workers.dispatcher import WorkerDispatcher
 from scoter.parse import ContentParser
 from scoter.parse.html.elements import KINDS
 from scoter.store.warc import ArchiveInfo
-from scoter.web.app import Api, Services
-from scoter.web.handlers.fetch import FetchLimits
+from scoter.web.app import Api
 from scoter.web.keys import AccessControl
-from scoter.web.lookups import UrlWaiters
+from scoter.web.lookups import Lookup, UrlWaiters
 from scoter.web.metrics import ServiceMetrics
 from scoter.web.service.admission import CachedDomainRules, ForcedUrls, PendingUrls, RoomCheckedSink
 from scoter.web.service.cleanup import Cleanup, SteadyClock
 from scoter.web.service.metrics_channel import MetricsReceiver
 from scoter.web.service.plan import ServicePlan
+from scoter.web.services import Services
 from scoter.web.streams import Streams
 from scoter.web.webhooks import CurlPoster, Webhooks, callback_check
 
@@ -113,8 +114,7 @@ class CoreComponents:
                     most_callbacks=live.callbacks_most,
                     is_known=lambda message: stores.journal.is_done(message) is not None,
                 ),
-                records=stores.metadata,
-                is_pending=PendingUrls(stores.db.reader),
+                lookup=Lookup(stores.metadata, PendingUrls(stores.db.reader)),
                 is_forced=ForcedUrls(stores.db.reader),
                 waiters=self.waiters,
                 streams=self.streams,
@@ -127,10 +127,8 @@ class CoreComponents:
                 check_callback=callback_check(guard),
                 not_ready=self.not_ready,
                 clock=utc_now,
-                fetch_limits=FetchLimits(most=web.fetches, within=web.fetch_time.total_seconds()),
-                longest_wait=web.longest_wait.total_seconds(),
-                body_limit=web.body_size,
-                body_within=web.body_time.total_seconds(),
+                web=web,
+                fetch_slots=asyncio.Semaphore(web.fetches),
             )
         )
 

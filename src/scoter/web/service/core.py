@@ -16,7 +16,6 @@ from scoter.live.sqlite.stores import SqliteStores
 from scoter.live.workers.dispatcher import WorkerDispatcher
 from scoter.parse import ContentParser
 from scoter.store.arrow import limit_arrow_memory
-from scoter.web.protocol import ServerLimits
 from scoter.web.server import HttpServer, listen_locally
 from scoter.web.service.components import CoreComponents, archive_info, live_config
 from scoter.web.service.plan import ServicePlan
@@ -35,16 +34,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
     folder.create()
     async with AsyncExitStack() as stack:
         db = await stack.enter_async_context(ServiceDb(folder.database, apart=live.commit_apart.total_seconds()))
-        stores = SqliteStores(
-            db,
-            messages_kept=live.messages_for,
-            most_messages=live.messages_most,
-            events_kept=live.events_for,
-            most_events=live.events_most,
-            patience=live.patience,
-            most_tries=live.tries,
-            window=live.in_flight_per_domain,
-        )
+        stores = SqliteStores(db, live)
         content = await stack.enter_async_context(
             WarcContent(folder.content, archive_info(config), size=live.archive_size, age=live.archive_age)
         )
@@ -55,7 +45,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         server = HttpServer(
             components.api,
             [listen_locally(folder.socket)],
-            limits=ServerLimits.of(config.web),
+            limits=config.web,
             before_stop=components.release_clients,
             note=components.metrics.refused.add,
         )

@@ -17,7 +17,6 @@ from scoter.web.keys import AccessControl
 from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
 from scoter.web.metrics import LookupMetrics
-from scoter.web.protocol import ServerLimits
 from scoter.web.proxy import CoreProxy
 from scoter.web.server import HttpServer
 from scoter.web.service.admission import PendingUrls
@@ -31,27 +30,16 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
     folder, web = plan.folder, plan.config.web
     reader = DatabaseReader(folder.database)
     keys = SqliteKeyReader(reader)
-    access = AccessControl(
-        keys,
-        required=plan.needs_keys,
-        any_host=plan.any_host,
-    )
+    access = AccessControl(keys, required=plan.needs_keys, any_host=plan.any_host)
     with open_readonly(folder.database, mapped=plan.config.live.lookup_mapped) as records:
         metrics = LookupMetrics(access, keys.take_uses)
         proxy = CoreProxy(
             folder.socket, most=web.passed_on, note=lambda: metrics.answered("passed on", 503, metrics.clock())
         )
-        app = LookupApp(
-            Lookup(records, PendingUrls(reader)),
-            access,
-            proxy,
-            metrics=metrics,
-            body_limit=web.body_size,
-            body_within=web.body_time.total_seconds(),
-        )
+        app = LookupApp(Lookup(records, PendingUrls(reader)), access, proxy, metrics=metrics, web=web)
         public = socket.socket(fileno=int(sys.argv[2]))
         keep_alive = round(web.kept_alive.total_seconds())
-        server = HttpServer(app, [public], limits=ServerLimits.of(web), keep_alive=keep_alive, note=metrics.refused)
+        server = HttpServer(app, [public], limits=web, keep_alive=keep_alive, note=metrics.refused)
         reporting = asyncio.create_task(send_metrics(folder.metrics_socket, metrics, access))
         link.report_ready()
         await server.run_until(link.stopping)

@@ -1,0 +1,31 @@
+"""Event streams."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from scoter.api import EventsQuery, StreamedEvent
+from scoter.web.asgi import ApiRequest, ApiStream
+from scoter.web.problems import problem
+from scoter.web.routes import HandlerResult, ResponseSpec, route
+from scoter.web.services import Services
+from scoter.web.streams import STREAM_HEADERS
+
+_MOST_DIGITS: Final = 18
+_EVENTS: Final = ResponseSpec("Events `url`, and `gap` if some are no longer kept.", StreamedEvent, "text/event-stream")
+
+
+@route("GET", "/v1/events", {200: _EVENTS}, query=EventsQuery, problems=(503,))
+async def listen(services: Services, call: ApiRequest[None]) -> HandlerResult:
+    """Stream events (SSE), starting after Last-Event-ID or `after`."""
+    query: EventsQuery = call.query
+    after = query.after
+    last = call.headers.get(b"last-event-id", b"").strip()
+    if last:  # a browser that reconnects repeats the query, and sends its position in this header
+        if not last.isdigit() or len(last) > _MOST_DIGITS:
+            return problem(422, "invalid", "Last-Event-ID is not the number of an event.", where="Last-Event-ID")
+        after = int(last)
+    if services.streams.is_full:
+        return problem(503, "crowded", "Too many event streams are open.", retry_after=30)
+    return ApiStream(partial(services.streams.serve, after), STREAM_HEADERS)

@@ -1,0 +1,89 @@
+"""Reads and validates the input of a request: its body and its query string."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import msgspec
+from msgspec import Struct
+
+from scoter.api import Problem
+from scoter.config.sections.live import WebSettings
+from scoter.web.asgi import JSON, Fields, Receive
+from scoter.web.problems import MALFORMED, NOT_JSON, TOO_LARGE, TOO_SLOW, invalid, problem
+
+_MAX_PARAMETERS: Final = 20
+_MAX_DISCARDED: Final = 16  # times the largest body: how much of a too large body is read and discarded
+
+
+async def read_json(
+    receive: Receive, headers: Fields, web: WebSettings, decode: Callable[[bytes], Any]
+) -> Any | Problem | None:
+    """Return the decoded body of a request, or what is wrong with it; ``None`` if the client disconnected."""
+    kind, length, expects_continue = b"", 0, False
+    for name, value in headers:
+        if name == b"content-type":
+            kind = value
+        # Digits only: int() also accepts signs, spaces and underscores. The server has checked it already.
+        elif name == b"content-length" and value.isdigit():
+            length = int(value[:20])
+        elif name == b"expect":
+            expects_continue = True
+    # Without CORS approval a web page can send JSON to other origins only under another content type.
+    if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
+        return NOT_JSON
+    if length > (web.body_size if expects_continue else web.body_size * _MAX_DISCARDED):
+        return TOO_LARGE
+    raw = await _read_body(receive, most=web.body_size, within=web.body_time.total_seconds())
+    if not isinstance(raw, bytes):
+        return raw
+    try:
+        return decode(raw)
+    except msgspec.ValidationError as error:
+        return invalid(error)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return MALFORMED
+
+
+async def _read_body(receive: Receive, *, most: int, within: float) -> bytes | Problem | None:
+    """Return the body of a request, unless it is too large or too slow.
+
+    A body that is somewhat too large is read to its end and discarded: many clients do not read the response before
+    they have sent everything, and would only see a broken connection.
+    """
+    parts: list[bytes] = []
+    size, has_more = 0, True
+    try:
+        async with asyncio.timeout(within):
+            while has_more and size <= most * _MAX_DISCARDED:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                part, has_more = message.get("body", b""), message.get("more_body", False)
+                size += len(part)
+                if size <= most:
+                    parts.append(part)
+                else:
+                    parts.clear()
+    except TimeoutError:
+        return TOO_SLOW if size <= most else TOO_LARGE
+    if size > most:
+        return TOO_LARGE
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def read_query(raw: bytes, kind: type[Struct]) -> Struct | Problem:
+    """Decode a query string, or return what is wrong with it."""
+    try:
+        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_PARAMETERS)
+    except ValueError:
+        return problem(400, "malformed", "The query string is malformed.")
+    if len(dict(pairs)) < len(pairs):
+        return problem(422, "invalid", "A parameter occurs twice.", where="?")
+    try:
+        return msgspec.convert(dict(pairs), kind, strict=False)
+    except msgspec.ValidationError as error:
+        return invalid(error, parameter=True)

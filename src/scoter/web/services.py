@@ -1,0 +1,54 @@
+"""The services that the handlers of the API depend on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from scoter.config.sections.live import WebSettings
+from scoter.live.acceptance import TakeResult
+from scoter.live.keys import ApiKeys
+from scoter.live.ports import ContentStore, DomainRuleStore, Fetching
+from scoter.live.records import Message
+from scoter.web.keys import AccessControl
+from scoter.web.lookups import Lookup, UrlWaiters
+from scoter.web.metrics import ServiceMetrics
+from scoter.web.streams import Streams
+
+
+class MessageSink(Protocol):
+    """Accepts messages: ``live.acceptance.Acceptance``."""
+
+    async def take(self, messages: Sequence[Message]) -> Sequence[TakeResult]: ...
+
+
+class Services(Struct, frozen=True, kw_only=True):
+    """What the API depends on.
+
+    ``is_forced`` tells whether a URL waits in the journal for a forced fetch. ``fetch_slots`` limits direct fetches.
+    ``check_callback`` returns why a callback is not allowed, ``not_ready`` why the service is not ready, or "".
+    ``openapi`` is the OpenAPI document.
+    """
+
+    sink: MessageSink
+    lookup: Lookup
+    is_forced: Callable[[str], bool] = lambda url: False
+    waiters: UrlWaiters
+    streams: Streams
+    rules: DomainRuleStore
+    fetching: Fetching
+    content: ContentStore | None = None
+    access: AccessControl
+    keys: ApiKeys
+    metrics: ServiceMetrics
+    check_callback: Callable[[str], str]
+    not_ready: Callable[[], str] = lambda: ""
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    web: WebSettings = WebSettings()
+    fetch_slots: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(WebSettings().fetches))
+    openapi: bytes = b""
