@@ -106,6 +106,16 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return found[0] if found else ""
 
 
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return a suggestion to append to an error message: the known name most similar to ``name``, if there is one.
+
+    >>> did_you_mean("host", ["hosts", "pages"])
+    "; did you mean 'hosts'?"
+    """
+    close = nearest(name, known)
+    return f"; did you mean {close!r}?" if close else otherwise
+
+
 def typed(*words: object) -> str:
     """Quote words for a shell, for hints that users copy.
 

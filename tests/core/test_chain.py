@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.core.chain import Normalizes, Step, keeps, normalize, respell, rewrite, trace_filters, trace_normalize
+from scoter.core.chain import Step, UrlNormalizer, keeps, normalize, respell, rewrite, trace_filters, trace_normalize
 from scoter.core.url import Url, canonical
 
 
@@ -75,7 +75,7 @@ def test_normaliser_gets_the_scope() -> None:
     st.integers(1, 3),
 )
 def test_normalising_a_url_equals_normalising_its_text(
-    chain: list[tuple[str, Normalizes]], path: str, loops: int
+    chain: list[tuple[str, UrlNormalizer]], path: str, loops: int
 ) -> None:
     url = canonical(f"http://h.example/{path}")
 
@@ -90,7 +90,7 @@ def test_text_that_is_no_url_gives_none() -> None:
 
 
 def test_trace_of_normalisers_lists_each_change() -> None:
-    chain: list[tuple[str, Normalizes]] = [("first", Replaces("a", "B")), ("second", Scoped())]
+    chain: list[tuple[str, UrlNormalizer]] = [("first", Replaces("a", "B")), ("second", Scoped())]
 
     url, steps = trace_normalize("http://h.x/a", chain, "default")
 

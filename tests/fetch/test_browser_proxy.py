@@ -54,8 +54,12 @@ async def proxy(
     )
     guard = Guard(Config(fetch=fetch))
     resolver = CachingResolver(FakeResolver(dict(names or {})), guard)
-    async with ForwardProxy(guard, resolver, **{"timeout": timedelta(seconds=2), **options}) as made:
+    made = ForwardProxy(guard, resolver, **{"timeout": timedelta(seconds=2), **options})
+    await made.start()
+    try:
         yield made
+    finally:
+        await made.close()
 
 
 async def ask(through: ForwardProxy, request: bytes) -> bytes:

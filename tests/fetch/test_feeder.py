@@ -6,6 +6,7 @@ import errno
 import os
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,8 +23,8 @@ SHARE = 100
 MEMORY = SHARE * SHARES
 
 
-def feeder(folder: Path, *, least: int = 0, memory: int = MEMORY, spill_limit: int | None = None) -> Feeder:
-    return Feeder(Policies(EAGER), Capacity(bytes=memory, least=least), folder, spill_limit)
+def feeder(folder: Path, *, least: int = 0, memory: int = MEMORY, spill_limit: int | None = None) -> closing[Feeder]:
+    return closing(Feeder(Policies(EAGER), Capacity(bytes=memory, least=least), folder, spill_limit))
 
 
 def served(feed: Feeder) -> Iterator[tuple[str, bytes]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from datetime import timedelta
 from pathlib import Path
 
@@ -59,8 +61,10 @@ def script(name: str, kind: int, before: int) -> ns.Answer:
             return ns.Answer(code=ns.NXDOMAIN)
 
 
-def asking(server: Nameserver) -> DnsResolver:
-    return DnsResolver([server.address], timeout=timedelta(milliseconds=100), tries=2)
+@asynccontextmanager
+async def asking(server: Nameserver) -> AsyncIterator[DnsResolver]:
+    with closing(DnsResolver([server.address], timeout=timedelta(milliseconds=100), tries=2)) as made:
+        yield made
 
 
 async def look_up(name: str) -> Answer:
@@ -167,7 +171,7 @@ async def test_search_domain_is_not_appended() -> None:
 async def test_a_lookup_ends_with_its_limit_even_if_the_servers_would_be_asked_longer() -> None:
     async with nameserver(script) as server:
         patient = DnsResolver([server.address], timeout=timedelta(seconds=30), limit=timedelta(milliseconds=50))
-        async with patient as resolver:
+        with closing(patient) as resolver:
             answer = await resolver.resolve("silent.test")
 
     assert answer == NotResolved("no answer within 0.05 s", transient=True)

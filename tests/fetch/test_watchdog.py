@@ -6,8 +6,9 @@ from datetime import timedelta
 
 from msgspec.structs import replace
 
-from scoter.config import load
-from scoter.fetch.watchdog import Watchdog, WatchdogAction, WatchdogAdvice, WatchdogLimits, WatchdogReading, limits_of
+from scoter.config import Size
+from scoter.config.sections.fetch import FetchSettings
+from scoter.fetch.watchdog import Watchdog, WatchdogAction, WatchdogAdvice, WatchdogReading
 
 
 def pulse(
@@ -26,13 +27,13 @@ def run(watch: Watchdog, rates: list[int], start: int = 0) -> list[WatchdogActio
 
 
 def test_healthy_fetch_continues() -> None:
-    watch = Watchdog(WatchdogLimits(floor=1.0, time_limit=timedelta(hours=1)), now=0.0)
+    watch = Watchdog(FetchSettings(throughput_threshold_pages=1.0, time_limit=timedelta(hours=1)), now=0.0)
 
     assert set(run(watch, [5] * 600)) == {WatchdogAction.GO_ON}
 
 
 def test_the_time_limit_drains_once() -> None:
-    watch = Watchdog(WatchdogLimits(time_limit=timedelta(seconds=3)), now=0.0)
+    watch = Watchdog(FetchSettings(time_limit=timedelta(seconds=3)), now=0.0)
 
     assert run(watch, [1] * 5) == [
         WatchdogAction.GO_ON,
@@ -44,7 +45,14 @@ def test_the_time_limit_drains_once() -> None:
 
 
 def test_too_few_pages_for_some_seconds_in_a_row_drain() -> None:
-    watch = Watchdog(WatchdogLimits(floor=2.0, floor_seconds=5, floor_after=timedelta(0)), now=0.0)
+    watch = Watchdog(
+        FetchSettings(
+            throughput_threshold_pages=2.0,
+            throughput_threshold_retries=5,
+            throughput_threshold_check_after=timedelta(0),
+        ),
+        now=0.0,
+    )
 
     orders = run(watch, [1] * 4 + [2] + [1] * 5)
 
@@ -52,7 +60,14 @@ def test_too_few_pages_for_some_seconds_in_a_row_drain() -> None:
 
 
 def test_throughput_floor_is_ignored_at_the_start() -> None:
-    watch = Watchdog(WatchdogLimits(floor=2.0, floor_seconds=5, floor_after=timedelta(seconds=300)), now=0.0)
+    watch = Watchdog(
+        FetchSettings(
+            throughput_threshold_pages=2.0,
+            throughput_threshold_retries=5,
+            throughput_threshold_check_after=timedelta(seconds=300),
+        ),
+        now=0.0,
+    )
 
     orders = run(watch, [0] * 310)
 
@@ -60,7 +75,7 @@ def test_throughput_floor_is_ignored_at_the_start() -> None:
 
 
 def test_no_new_request_for_a_long_time_aborts() -> None:
-    watch = Watchdog(WatchdogLimits(hung_after=timedelta(seconds=300)), now=0.0)
+    watch = Watchdog(FetchSettings(hung_after=timedelta(seconds=300)), now=0.0)
     assert watch.tick(pulse(requests=7), 100.0).action is WatchdogAction.GO_ON
 
     assert watch.tick(pulse(requests=7), 399.0).action is WatchdogAction.GO_ON
@@ -70,21 +85,21 @@ def test_no_new_request_for_a_long_time_aborts() -> None:
 
 
 def test_waiting_for_a_near_slot_is_not_hanging() -> None:
-    watch = Watchdog(WatchdogLimits(hung_after=timedelta(seconds=300)), now=0.0)
+    watch = Watchdog(FetchSettings(hung_after=timedelta(seconds=300)), now=0.0)
 
     assert watch.tick(replace(pulse(), next_in=1.0), 300.0).action is WatchdogAction.GO_ON
     assert watch.tick(replace(pulse(), next_in=1.0), 600.0).action is WatchdogAction.ABORT
 
 
 def test_distant_slot_counts_as_hanging() -> None:
-    watch = Watchdog(WatchdogLimits(hung_after=timedelta(seconds=300)), now=0.0)
+    watch = Watchdog(FetchSettings(hung_after=timedelta(seconds=300)), now=0.0)
 
     assert watch.tick(replace(pulse(), next_in=3_600.0), 299.0).action is WatchdogAction.GO_ON
     assert watch.tick(replace(pulse(), next_in=3_600.0), 300.0).action is WatchdogAction.ABORT
 
 
 def test_waiting_for_the_source_or_the_sink_is_not_hanging() -> None:
-    watch = Watchdog(WatchdogLimits(hung_after=timedelta(seconds=300)), now=0.0)
+    watch = Watchdog(FetchSettings(hung_after=timedelta(seconds=300)), now=0.0)
 
     assert watch.tick(replace(pulse(), waits_for_others=True), 900.0).action is WatchdogAction.GO_ON
     assert watch.tick(pulse(), 1_199.0).action is WatchdogAction.GO_ON
@@ -92,7 +107,12 @@ def test_waiting_for_the_source_or_the_sink_is_not_hanging() -> None:
 
 
 def test_workers_follow_the_bandwidth_target() -> None:
-    watch = Watchdog(WatchdogLimits(bandwidth=1_000, bandwidth_every=timedelta(seconds=30), most_workers=25), now=0.0)
+    watch = Watchdog(
+        FetchSettings(
+            bandwidth_target=Size(1_000), bandwidth_target_check_every=timedelta(seconds=30), max_num_threads=25
+        ),
+        now=0.0,
+    )
 
     assert watch.tick(pulse(requests=1, size=100), 29.0).workers == 10
     assert watch.tick(pulse(requests=2, size=15_000), 30.0).workers == 20
@@ -101,7 +121,12 @@ def test_workers_follow_the_bandwidth_target() -> None:
 
 
 def test_no_more_workers_are_wanted_than_have_something_to_do() -> None:
-    watch = Watchdog(WatchdogLimits(bandwidth=1_000, bandwidth_every=timedelta(seconds=30), most_workers=100), now=0.0)
+    watch = Watchdog(
+        FetchSettings(
+            bandwidth_target=Size(1_000), bandwidth_target_check_every=timedelta(seconds=30), max_num_threads=100
+        ),
+        now=0.0,
+    )
 
     assert watch.tick(pulse(requests=1, size=3_000, useful=12), 30.0).workers == 12
     assert watch.tick(pulse(requests=2, size=6_000, useful=3), 60.0).workers == 10
@@ -109,14 +134,8 @@ def test_no_more_workers_are_wanted_than_have_something_to_do() -> None:
 
 
 def test_there_is_always_one_worker() -> None:
-    watch = Watchdog(WatchdogLimits(bandwidth=1, bandwidth_every=timedelta(seconds=1)), now=0.0)
+    watch = Watchdog(
+        FetchSettings(bandwidth_target=Size(1), bandwidth_target_check_every=timedelta(seconds=1)), now=0.0
+    )
 
     assert watch.tick(pulse(requests=1, size=10**9), 1.0).workers == 1
-
-
-def test_the_limits_are_those_of_the_settings() -> None:
-    settings = load(overrides=["fetch.time_limit=1h", "fetch.throughput_threshold_pages=3", "fetch.hung_after=10m"])
-
-    limits = limits_of(settings.fetch)
-
-    assert limits == WatchdogLimits(time_limit=timedelta(hours=1), floor=3.0, hung_after=timedelta(minutes=10))

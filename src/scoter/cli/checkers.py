@@ -65,13 +65,12 @@ class ScopeName(click.ParamType[str]):
     name = "scope"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from scoter.errors import nearest
+        from scoter.errors import did_you_mean
         from scoter.plugins import Scope
 
         known = get_args(Scope)
         if value not in known:
-            close = nearest(value, known)
-            suggestion = f"; did you mean {close!r}?" if close else f": {', '.join(known)}"
+            suggestion = did_you_mean(value, known, otherwise=f": {', '.join(known)}")
             self.fail(f"{value!r} is not a scope{suggestion}", param, ctx)
         return value
 

@@ -17,7 +17,7 @@ import click
 
 from scoter.cli.invocation import Invocation, common_options, invocation
 from scoter.cli.output import note
-from scoter.errors import UsageError, UserError, nearest
+from scoter.errors import UsageError, UserError, did_you_mean
 
 # Name → module (or module:attribute) and one sentence. A module is imported when its command is used, so that
 # `scoter --help` and short commands start at once. A test compares the sentences with the commands' own help.
@@ -108,9 +108,7 @@ class CommandTable(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in MODULES and not args[0].startswith("-"):
-            close = nearest(args[0], MODULES)
-            suggestion = f"; did you mean {close!r}?" if close else ""
-            raise click.UsageError(f"there is no command {args[0]!r}{suggestion}", ctx)
+            raise click.UsageError(f"there is no command {args[0]!r}{did_you_mean(args[0], MODULES)}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

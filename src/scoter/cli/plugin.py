@@ -31,18 +31,15 @@ def list_(point: str | None, points: bool) -> None:
     Example:
       scoter plugin list --point urlfilter
     """
-    from scoter.errors import PluginError, UsageError, nearest
+    from scoter.errors import PluginError, UsageError, did_you_mean
     from scoter.plugins import POINTS, active, installed
 
     if points:
         _print([{"point": each.name, "setting": each.chain, "what it does": each.sentence} for each in POINTS.values()])
         return
     if point is not None and point not in POINTS:
-        close = nearest(point, POINTS)
-        raise UsageError(
-            f"{point!r} is not an extension point" + (f"; did you mean {close!r}?" if close else ""),
-            hint=f"Extension points: {', '.join(POINTS)}",
-        )
+        message = f"{point!r} is not an extension point{did_you_mean(point, POINTS)}"
+        raise UsageError(message, hint=f"Extension points: {', '.join(POINTS)}")
     rows, broken = [], []
     for plugin in installed():
         if point is not None and plugin.point.name != point:

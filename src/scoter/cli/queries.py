@@ -13,7 +13,7 @@ import click
 
 from scoter.cli.invocation import AtMost, invocation
 from scoter.cli.results import print_rows, row_format
-from scoter.errors import UsageError, nearest
+from scoter.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from scoter.engine.session import SqlSession
@@ -124,9 +124,8 @@ def _question(name: str, site: str | None) -> Question:
     from scoter.live.reports.questions import QUESTIONS
 
     if name not in QUESTIONS:
-        close = nearest(name, QUESTIONS)
-        suggestion = f"; did you mean {close!r}?" if close else ""
-        raise UsageError(f"there is no report {name!r}{suggestion}", hint=f"Reports: {', '.join(QUESTIONS)}")
+        message = f"there is no report {name!r}{did_you_mean(name, QUESTIONS)}"
+        raise UsageError(message, hint=f"Reports: {', '.join(QUESTIONS)}")
     question = QUESTIONS[name]
     if question.takes_site and not site:
         raise UsageError(f"{name} needs a site", hint=f"For example: scoter report DIR {name} example.org")

@@ -20,14 +20,14 @@ Scope: TypeAlias = Literal[
 """Where a URL is being normalised."""
 
 
-class Keeps(Protocol):
+class UrlFilter(Protocol):
     """Keeps a URL or drops it."""
 
     def keeps(self, url: Url) -> bool: ...
 
 
-class Normalizes(Protocol):
-    """Rewrites a URL, or returns ``None`` if the text is not a URL."""
+class UrlNormalizer(Protocol):
+    """Rewrites a URL, or returns `None` if the text is not a URL."""
 
     def normalize(self, text: str, scope: Scope) -> str | None: ...
 
@@ -49,7 +49,7 @@ class Step(Struct, frozen=True):
         return self.after is not None
 
 
-def rewrite(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1) -> str | None:
+def rewrite(text: str, normalizers: Sequence[tuple[str, UrlNormalizer]], scope: Scope, loops: int = 1) -> str | None:
     """Run the normalisers, at most ``loops`` times, until nothing changes; ``None`` if one drops the URL."""
     found: str | None = text
     for _ in range(loops):
@@ -66,7 +66,7 @@ def rewrite(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Sco
     return found
 
 
-def normalize(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1) -> Url | None:
+def normalize(text: str, normalizers: Sequence[tuple[str, UrlNormalizer]], scope: Scope, loops: int = 1) -> Url | None:
     """Normalise a URL and return it in canonical form, whatever the chain returned.
 
     >>> normalize("HTTP://Example.org", (), "default")
@@ -76,7 +76,7 @@ def normalize(text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: S
     return None if found is None else _canonical(found)
 
 
-def respell(url: Url, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1) -> Url | None:
+def respell(url: Url, normalizers: Sequence[tuple[str, UrlNormalizer]], scope: Scope, loops: int = 1) -> Url | None:
     """Do the same for a canonical URL; faster, since most URLs do not change."""
     found = rewrite(url.text, normalizers, scope, loops)
     if found == url.text:
@@ -84,7 +84,7 @@ def respell(url: Url, normalizers: Sequence[tuple[str, Normalizes]], scope: Scop
     return None if found is None else _canonical(found)
 
 
-def keeps(url: Url, filters: Sequence[tuple[str, Keeps]]) -> bool:
+def keeps(url: Url, filters: Sequence[tuple[str, UrlFilter]]) -> bool:
     """Return whether every filter keeps a URL; stop at the first that does not."""
     asked = ""
     try:
@@ -97,7 +97,7 @@ def keeps(url: Url, filters: Sequence[tuple[str, Keeps]]) -> bool:
 
 
 def trace_normalize(
-    text: str, normalizers: Sequence[tuple[str, Normalizes]], scope: Scope, loops: int = 1
+    text: str, normalizers: Sequence[tuple[str, UrlNormalizer]], scope: Scope, loops: int = 1
 ) -> tuple[Url | None, tuple[Step, ...]]:
     """Do the same as ``normalize``, and trace every step."""
     steps: list[Step] = []
@@ -120,7 +120,7 @@ def trace_normalize(
     return url, tuple(steps)
 
 
-def trace_filters(url: Url, filters: Sequence[tuple[str, Keeps]]) -> tuple[bool, tuple[Step, ...]]:
+def trace_filters(url: Url, filters: Sequence[tuple[str, UrlFilter]]) -> tuple[bool, tuple[Step, ...]]:
     """Do the same as ``keeps``, and trace what each filter decided and why."""
     steps: list[Step] = []
     for name, each in filters:

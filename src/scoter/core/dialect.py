@@ -283,22 +283,13 @@ def _literal(character: str, meta: frozenset[str] = _META) -> str:
 _LAST: Final = 0x10FFFF
 _SURROGATES: Final = (0xD800, 0xDFFF)
 
+# Single characters, or the first and the last of a range.
 _RANGES: Final[dict[str, tuple[str, ...]]] = {
     "d": ("09",),
-    "w": ("09", "AZ", "__", "az"),
-    "s": ("\t\r", "  "),
-    "h": (
-        "\t\t",
-        "  ",
-        "\xa0\xa0",
-        "\u1680\u1680",
-        "\u180e\u180e",
-        "\u2000\u200a",
-        "\u202f\u202f",
-        "\u205f\u205f",
-        "\u3000\u3000",
-    ),
-    "v": ("\n\r", "\x85\x85", "\u2028\u2029"),
+    "w": ("09", "AZ", "_", "az"),
+    "s": ("\t\r", " "),
+    "h": ("\t", " ", "\xa0", "\u1680", "\u180e", "\u2000\u200a", "\u202f", "\u205f", "\u3000"),
+    "v": ("\n\r", "\x85", "\u2028\u2029"),
 }
 # java.util.regex.Pattern calls these the POSIX classes; they are ASCII only.
 _POSIX: Final[dict[str, tuple[str, ...]]] = {
@@ -311,10 +302,10 @@ _POSIX: Final[dict[str, tuple[str, ...]]] = {
     "Punct": ("!/", ":@", "[`", "{~"),
     "Graph": ("!~",),
     "Print": (" ~",),
-    "Blank": ("\t\t", "  "),
-    "Cntrl": ("\x00\x1f", "\x7f\x7f"),
+    "Blank": ("\t", " "),
+    "Cntrl": ("\x00\x1f", "\x7f"),
     "XDigit": ("09", "AF", "af"),
-    "Space": ("\t\r", "  "),
+    "Space": ("\t\r", " "),
 }
 
 
@@ -342,10 +333,10 @@ def named_set(name: str, *, negated: bool) -> str:
 
 
 def _inside(ranges: tuple[str, ...], *, negated: bool) -> str:
-    pairs = [(ord(each[0]), ord(each[1])) for each in ranges]
+    pairs = [(ord(each[0]), ord(each[-1])) for each in ranges]
     if negated:
         pairs = _others(pairs)
-    return "".join(_shown(low) if low == high else f"{_shown(low)}-{_shown(high)}" for low, high in pairs)
+    return "".join("-".join(_literal(chr(end), _META_IN_CLASS) for end in sorted(set(pair))) for pair in pairs)
 
 
 def _others(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -357,8 +348,3 @@ def _others(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
             found.append((start, low - 1))
         start = high + 1
     return found
-
-
-def _shown(code: int) -> str:
-    character = chr(code)
-    return "\\" + character if character in "\\]^-[&~|" else character

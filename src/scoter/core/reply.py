@@ -116,8 +116,8 @@ class Reason(StrEnum):
     STOPPED = "stopped"
 
 
-class Fetched(Struct, frozen=True):
-    """A response with a body."""
+class _Answered(Struct, frozen=True):
+    """A reply that always has an exchange."""
 
     exchange: Exchange
 
@@ -126,26 +126,19 @@ class Fetched(Struct, frozen=True):
         return self.exchange.url
 
 
-class Moved(Struct, frozen=True):
+class Fetched(_Answered, frozen=True):
+    """A response with a body."""
+
+
+class Moved(_Answered, frozen=True):
     """A redirect; ``target`` is ``None`` if it is missing or not a URL."""
 
-    exchange: Exchange
     target: Url | None
     permanent: bool
 
-    @property
-    def url(self) -> Url:
-        return self.exchange.url
 
-
-class NotModified(Struct, frozen=True):
+class NotModified(_Answered, frozen=True):
     """Our copy is still current."""
-
-    exchange: Exchange
-
-    @property
-    def url(self) -> Url:
-        return self.exchange.url
 
 
 class Gone(Struct, frozen=True):

@@ -39,7 +39,7 @@ from scoter.fetch.robots import RobotsFilter
 from scoter.fetch.sinks import MIN_BACKLOG, Sink, SinkBacklog
 from scoter.fetch.stack import stack
 from scoter.fetch.tasks import TaskPool
-from scoter.fetch.watchdog import Watchdog, WatchdogAction, WatchdogReading, limits_of
+from scoter.fetch.watchdog import Watchdog, WatchdogAction, WatchdogReading
 from scoter.plugins import chain
 
 STOP_WITHIN = 30.0  # seconds that a graceful stop gives requests in progress
@@ -405,7 +405,7 @@ class Fetcher:
         self._changed.set()
 
     async def _tick(self) -> None:
-        watchdog = Watchdog(limits_of(self._config.fetch), self._clock())
+        watchdog = Watchdog(self._config.fetch, self._clock())
         while True:
             await asyncio.sleep(_TICK)
             now = self._clock()

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from enum import StrEnum
 
 from msgspec import Struct
@@ -47,38 +46,11 @@ class WatchdogAdvice(Struct, frozen=True, kw_only=True):
     workers: int
 
 
-class WatchdogLimits(Struct, frozen=True, kw_only=True):
-    """The limits of a fetch; ``None`` disables a check."""
-
-    time_limit: timedelta | None = None
-    hung_after: timedelta = timedelta(minutes=5)
-    floor: float | None = None
-    floor_seconds: int = 5
-    floor_after: timedelta = timedelta(minutes=5)
-    bandwidth: int | None = None
-    bandwidth_every: timedelta = timedelta(seconds=30)
-    most_workers: int = 125
-
-
-def limits_of(settings: FetchSettings) -> WatchdogLimits:
-    """Return the limits of the settings section ``[fetch]``."""
-    return WatchdogLimits(
-        time_limit=settings.time_limit,
-        hung_after=settings.hung_after,
-        floor=settings.throughput_threshold_pages,
-        floor_seconds=settings.throughput_threshold_retries,
-        floor_after=settings.throughput_threshold_check_after,
-        bandwidth=settings.bandwidth_target,
-        bandwidth_every=settings.bandwidth_target_check_every,
-        most_workers=settings.max_num_threads,
-    )
-
-
 class Watchdog:
-    """Checks one fetch from its start; it asks to drain only once."""
+    """Checks one fetch from its start against the limits in its settings; it asks to drain only once."""
 
-    def __init__(self, limits: WatchdogLimits, now: float) -> None:
-        self._limits = limits
+    def __init__(self, settings: FetchSettings, now: float) -> None:
+        self._settings = settings
         self._start = now
         self._last_tick = now
         self._last_request = now
@@ -96,7 +68,7 @@ class Watchdog:
         """Return what to do; call it about once a second."""
         if reading.requests != self._requests or reading.waits_for_others:
             self._requests, self._last_request = reading.requests, now
-        silent, longest = now - self._last_request, self._limits.hung_after.total_seconds()
+        silent, longest = now - self._last_request, self._settings.hung_after.total_seconds()
         # Waiting for a host that is on hold is not hanging, but no slot is waited for forever.
         is_waiting = reading.next_in is not None and reading.next_in <= longest
         if silent >= longest * (2 if is_waiting else 1):
@@ -112,31 +84,32 @@ class Watchdog:
         return WatchdogAdvice(workers=workers)
 
     def _too_late(self, now: float) -> str:
-        limit = self._limits.time_limit
+        limit = self._settings.time_limit
         if limit is None or now - self._start < limit.total_seconds():
             return ""
         return f"the time limit of {limit} was reached"
 
     def _too_slow(self, reading: WatchdogReading, now: float) -> str:
-        limits, passed = self._limits, now - self._last_tick
-        if limits.floor is None or passed <= 0 or now - self._start < limits.floor_after.total_seconds():
+        floor, passed = self._settings.throughput_threshold_pages, now - self._last_tick
+        ignored = self._settings.throughput_threshold_check_after.total_seconds()
+        if floor is None or passed <= 0 or now - self._start < ignored:
             return ""
         rate = (reading.pages - self._pages) / passed
-        self._low = self._low + passed if rate < limits.floor else 0.0
-        if self._low < max(limits.floor_seconds, 1) - 0.5:  # ticks come a little early or late
+        self._low = self._low + passed if rate < floor else 0.0
+        if self._low < max(self._settings.throughput_threshold_retries, 1) - 0.5:  # ticks come a little early or late
             return ""
-        return f"fewer than {limits.floor:g} pages/s for {self._low:.0f} s"
+        return f"fewer than {floor:g} pages/s for {self._low:.0f} s"
 
     def _fit(self, reading: WatchdogReading, now: float) -> int:
         """Return how many workers would meet the target at the current rate per worker."""
-        target, passed = self._limits.bandwidth, now - self._fitted
-        if target is None or passed < self._limits.bandwidth_every.total_seconds():
+        target, passed = self._settings.bandwidth_target, now - self._fitted
+        if target is None or passed < self._settings.bandwidth_target_check_every.total_seconds():
             return reading.workers
         rate = (reading.bytes - self._bytes) / passed
         self._fitted, self._bytes = now, reading.bytes
         if rate <= 0:
             return reading.workers
-        wanted = max(1, min(round(reading.workers * target / rate), self._limits.most_workers))
+        wanted = max(1, min(round(reading.workers * target / rate), self._settings.max_num_threads))
         if wanted <= reading.workers:
             return wanted
         # More workers than there are slots would only wait.

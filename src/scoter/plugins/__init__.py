@@ -17,7 +17,7 @@ Modules:
 - ``loading``  finds plug-ins, checks them, and creates them
 """
 
-from scoter.core.chain import Scope
+from scoter.core.chain import Scope, UrlFilter, UrlNormalizer
 from scoter.plugins.loading import (
     Plugin,
     active,
@@ -45,8 +45,6 @@ from scoter.plugins.points import (
     Setup,
     Signature,
     UrlExemption,
-    UrlFilter,
-    UrlNormalizer,
 )
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from scoter.config import Config, plugin_key, plugin_settings
-from scoter.errors import ConfigError, PluginError, UserError, nearest
+from scoter.errors import ConfigError, PluginError, UserError, did_you_mean, nearest
 from scoter.plugins.points import COLUMN_HOOKS, POINTS, SCORING_HOOKS, Column, NoSettings, Point, ScoringFilter, Setup
 
 
@@ -40,11 +40,7 @@ class Plugin(Struct, frozen=True):
         try:
             found = self.entry.load()
         except (Exception, SystemExit) as error:  # whatever somebody else's module raises when it is imported
-            raise PluginError(
-                f"{self.full_name} (package {self.package} {self.version}) failed to import:"
-                f" {type(error).__name__}: {error}",
-                hint=f"Fix or uninstall {self.package}, or remove {self.name!r} from {self.point.chain}.",
-            ) from error
+            raise self._broken("failed to import", error) from error
         problems = _misfits(self.point, found)
         if problems:
             raise PluginError(
@@ -68,11 +64,13 @@ class Plugin(Struct, frozen=True):
         except UserError:
             raise
         except (Exception, SystemExit) as error:  # whatever somebody else's class raises when it is made
-            raise PluginError(
-                f"{self.full_name} (package {self.package} {self.version}) cannot be instantiated:"
-                f" {type(error).__name__}: {error}",
-                hint=f"Fix or uninstall {self.package}, or remove {self.name!r} from {self.point.chain}.",
-            ) from error
+            raise self._broken("cannot be instantiated", error) from error
+
+    def _broken(self, what: str, error: BaseException) -> PluginError:
+        return PluginError(
+            f"{self.full_name} (package {self.package} {self.version}) {what}: {type(error).__name__}: {error}",
+            hint=f"Fix or uninstall {self.package}, or remove {self.name!r} from {self.point.chain}.",
+        )
 
 
 @lru_cache(maxsize=1)
@@ -92,9 +90,8 @@ def find(point: Point, name: str) -> Plugin:
     matches = [plugin for plugin in at_point if plugin.name == name]
     if not matches:
         known = [plugin.name for plugin in at_point]
-        close = nearest(name, known)
         raise PluginError(
-            f"{name!r} is not a {point.name} plug-in" + (f"; did you mean {close!r}?" if close else ""),
+            f"{name!r} is not a {point.name} plug-in{did_you_mean(name, known)}",
             where=point.chain,
             hint=f"Installed: {', '.join(known) or 'none'}. To list all plug-ins: scoter plugin list",
         )
@@ -109,9 +106,8 @@ def find_by_full_name(full_name: str) -> Plugin:
     point, _, name = full_name.partition("-")
     if point in POINTS and name:
         return find(POINTS[point], name)
-    close = nearest(full_name, [plugin.full_name for plugin in installed()])
     raise PluginError(
-        f"{full_name!r} is not a plug-in" + (f"; did you mean {close!r}?" if close else ""),
+        f"{full_name!r} is not a plug-in{did_you_mean(full_name, [plugin.full_name for plugin in installed()])}",
         hint="Plug-ins are named POINT-NAME, such as urlfilter-regex. To list them: scoter plugin list",
     )
 
@@ -152,8 +148,7 @@ def check_tables(config: Config) -> None:
 
 def active(point: Point, config: Config) -> tuple[str, ...]:
     """Return the names of a point's active plug-ins, in order."""
-    section, _, key = point.chain.partition(".")
-    value = getattr(getattr(config, section), key)
+    value = config.value(point.chain)
     return (value,) if isinstance(value, str) else tuple(value)
 
 

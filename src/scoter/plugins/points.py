@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from msgspec import Struct
 
 from scoter.config import Config
-from scoter.core.chain import Scope
+from scoter.core.chain import UrlFilter, UrlNormalizer
 from scoter.core.datum import CrawlDatum
 from scoter.core.page import Content, Document, Outlink, Page
 from scoter.core.reply import Reply, Request
@@ -48,18 +48,6 @@ class FetchProtocol(Protocol):
     schemes: tuple[str, ...]
 
     async def fetch(self, request: Request) -> Reply: ...
-
-
-class UrlFilter(Protocol):
-    """Keeps a URL or drops it."""
-
-    def keeps(self, url: Url) -> bool: ...
-
-
-class UrlNormalizer(Protocol):
-    """Rewrites a URL, or returns `None` if the text is not a URL."""
-
-    def normalize(self, text: str, scope: Scope) -> str | None: ...
 
 
 class UrlExemption(Protocol):

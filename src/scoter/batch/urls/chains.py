@@ -15,7 +15,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from scoter.config import Config
-from scoter.core.chain import Keeps, Normalizes, Scope, keeps, rewrite
+from scoter.core.chain import Scope, UrlFilter, UrlNormalizer, keeps, rewrite
 from scoter.core.url import Url, canonical
 from scoter.engine import Engine
 from scoter.engine.port import Rows
@@ -26,8 +26,8 @@ from scoter.plugins import chain
 class UrlChains(Struct, frozen=True):
     """The normalisers and filters for one purpose; either chain may be empty."""
 
-    filters: Sequence[tuple[str, Keeps]]
-    normalizers: Sequence[tuple[str, Normalizes]]
+    filters: Sequence[tuple[str, UrlFilter]]
+    normalizers: Sequence[tuple[str, UrlNormalizer]]
     scope: Scope
     loops: int = 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import TypeAlias
@@ -54,6 +54,15 @@ FUNCTIONS: Mapping[str, tuple[tuple[ValueType, ...], ValueType]] = {
     "contains": ((ValueType.TEXT, ValueType.TEXT), ValueType.TRUTH),
     "startswith": ((ValueType.TEXT, ValueType.TEXT), ValueType.TRUTH),
     "endswith": ((ValueType.TEXT, ValueType.TEXT), ValueType.TRUTH),
+}
+_NUMBER, _TIME, _DURATION = ValueType.NUMBER, ValueType.TIME, ValueType.DURATION
+_RESULTS: Mapping[tuple[ValueType, str, ValueType], ValueType] = {
+    **{(_NUMBER, sign, _NUMBER): _NUMBER for sign in "+-*/"},
+    **{(_DURATION, sign, _DURATION): _DURATION for sign in "+-"},
+    **{(_DURATION, sign, _NUMBER): _DURATION for sign in "*/"},
+    (_NUMBER, "*", _DURATION): _DURATION,
+    **{(_TIME, sign, _DURATION): _TIME for sign in "+-"},
+    (_TIME, "-", _TIME): _DURATION,
 }
 
 Constant: TypeAlias = float | int | str | bool | datetime | timedelta | None
@@ -119,11 +128,8 @@ class _Checker:
                     raise self._error(f"cannot negate {part.kind.value}", at)
                 return Apply(part.kind, "negative", (part,))
             case Binary(sign=("and" | "or") as sign, left=left, right=right, at=at):
-                return Apply(
-                    ValueType.TRUTH,
-                    sign,
-                    (self._need(left, ValueType.TRUTH, at), self._need(right, ValueType.TRUTH, at)),
-                )
+                sides = self._need(left, ValueType.TRUTH, at), self._need(right, ValueType.TRUTH, at)
+                return Apply(ValueType.TRUTH, sign, sides)
             case Binary(sign="=~", left=left, right=right, at=at):
                 return self._found(left, right, at)
             case Binary(sign=("+" | "-" | "*" | "/") as sign, left=left, right=right, at=at):
@@ -141,9 +147,7 @@ class _Checker:
         name = _NUTCH.get(node.name, node.name)
         kind = self._columns.get(name)
         if kind is None:
-            close = nearest(name, self._columns)
-            known = f"did you mean {close}?" if close else f"the columns are {', '.join(self._columns)}"
-            raise self._error(f"{node.name} is not a column; {known}", node.at)
+            raise self._error(f"{node.name} is not a column; {_known(name, self._columns, 'columns')}", node.at)
         if kind is ValueType.METADATA:
             if node.entry is None:
                 raise self._error("name an entry of the metadata", node.at, 'Write metadata.lang or metadata["lang"].')
@@ -169,22 +173,7 @@ class _Checker:
         return Apply(ValueType.TRUTH, "=~", (part, ConstantValue(ValueType.TEXT, right.value)), pattern)
 
     def _arithmetic(self, sign: str, left: Typed, right: Typed, at: int) -> Apply:
-        number, time, duration = ValueType.NUMBER, ValueType.TIME, ValueType.DURATION
-        results: dict[tuple[ValueType, str, ValueType], ValueType] = {
-            (number, "+", number): number,
-            (number, "-", number): number,
-            (number, "*", number): number,
-            (number, "/", number): number,
-            (duration, "+", duration): duration,
-            (duration, "-", duration): duration,
-            (duration, "*", number): duration,
-            (duration, "/", number): duration,
-            (number, "*", duration): duration,
-            (time, "+", duration): time,
-            (time, "-", duration): time,
-            (time, "-", time): duration,
-        }
-        kind = results.get((left.kind, sign, right.kind))
+        kind = _RESULTS.get((left.kind, sign, right.kind))
         if kind is None:
             raise self._error(f"cannot compute {left.kind.value} {sign} {right.kind.value}", at)
         return Apply(kind, sign, (left, right))
@@ -194,10 +183,8 @@ class _Checker:
         if ValueType.NULL in (left.kind, right.kind):
             if sign not in ("==", "!="):
                 raise self._error(f"cannot compare with null by {sign}; use == or !=", at)
-            part = right if left.kind is ValueType.NULL else left
-            return Apply(
-                ValueType.TRUTH, "missing" if sign == "==" else "present", (part, ConstantValue(ValueType.NULL, None))
-            )
+            parts = (right if left.kind is ValueType.NULL else left, ConstantValue(ValueType.NULL, None))
+            return Apply(ValueType.TRUTH, "missing" if sign == "==" else "present", parts)
         if left.kind is not right.kind:
             raise self._error(f"cannot compare {left.kind.value} with {right.kind.value}", at)
         if left.kind is ValueType.BYTES or (left.kind is ValueType.TRUTH and sign not in ("==", "!=")):
@@ -214,10 +201,7 @@ class _Checker:
                 raise self._error(f"{part.value!r} is not a time", at, "Write '2026-03-01' or '2026-03-01T12:00'.")
             return ConstantValue(ValueType.TIME, date)
         if other.kind is ValueType.DURATION and part.kind is ValueType.NUMBER:
-            seconds = part.value if isinstance(part.value, int | float) else 0
-            return ConstantValue(
-                ValueType.DURATION, timedelta(seconds=max(min(seconds, _MOST_SECONDS), -_MOST_SECONDS))
-            )
+            return _duration(part.value if isinstance(part.value, int | float) else 0)
         if isinstance(other, ColumnRef) and other.name == "status" and isinstance(part.value, str):
             return self._status(part.value, at)
         return part
@@ -225,17 +209,13 @@ class _Checker:
     def _status(self, text: str, at: int) -> ConstantValue:
         name = text.removeprefix("db_")
         if name not in _STATUSES:
-            close = nearest(name, _STATUSES)
-            known = f"did you mean {close}?" if close else f"the statuses are {', '.join(_STATUSES)}"
-            raise self._error(f"{text!r} is not a status; {known}", at)
+            raise self._error(f"{text!r} is not a status; {_known(name, _STATUSES, 'statuses')}", at)
         return ConstantValue(ValueType.TEXT, name)
 
     def _called(self, node: FunctionCall) -> Apply:
         signature = FUNCTIONS.get(node.name)
         if signature is None:
-            close = nearest(node.name, FUNCTIONS)
-            known = f"did you mean {close}?" if close else f"the functions are {', '.join(FUNCTIONS)}"
-            raise self._error(f"{node.name} is not a function; {known}", node.at)
+            raise self._error(f"{node.name} is not a function; {_known(node.name, FUNCTIONS, 'functions')}", node.at)
         wanted, result = signature
         if len(wanted) != len(node.arguments):
             raise self._error(f"{node.name} takes {count(len(wanted), 'argument')}, not {len(node.arguments)}", node.at)
@@ -244,6 +224,15 @@ class _Checker:
 
     def _error(self, message: str, at: int, hint: str = "") -> ExprError:
         return ExprError(message, self._text, at, hint)
+
+
+def _known(name: str, names: Collection[str], kind: str) -> str:
+    close = nearest(name, names)
+    return f"did you mean {close}?" if close else f"the {kind} are {', '.join(names)}"
+
+
+def _duration(seconds: float) -> ConstantValue:
+    return ConstantValue(ValueType.DURATION, timedelta(seconds=max(min(seconds, _MOST_SECONDS), -_MOST_SECONDS)))
 
 
 def _constant(node: Literal) -> ConstantValue:
@@ -258,6 +247,6 @@ def _constant(node: Literal) -> ConstantValue:
         case str():
             return ConstantValue(ValueType.TEXT, value)
         case _ if node.unit:
-            return ConstantValue(ValueType.DURATION, timedelta(seconds=max(min(value, _MOST_SECONDS), -_MOST_SECONDS)))
+            return _duration(value)
         case _:
             return ConstantValue(ValueType.NUMBER, value)

@@ -13,8 +13,6 @@ from collections import deque
 from collections.abc import Collection
 from contextlib import suppress
 from datetime import timedelta
-from types import TracebackType
-from typing import Self
 
 from scoter.core.domain import is_ip
 from scoter.core.url import Url, canonical
@@ -65,15 +63,6 @@ class ForwardProxy:
 
     def __repr__(self) -> str:
         return f"ForwardProxy({len(self._open)} connections, {len(self.refusals)} refused lately)"
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     @property
     def port(self) -> int:

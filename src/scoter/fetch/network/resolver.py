@@ -18,8 +18,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from types import TracebackType
-from typing import Protocol, Self, TypeAlias
+from typing import Protocol, TypeAlias
 
 import pycares
 from msgspec import Struct
@@ -170,14 +169,6 @@ class DnsResolver:
         self._slots = asyncio.Semaphore(in_flight)
         self._channel: _Channel | None = None
         self._retired: set[_Channel] = set()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Cancel all lookups."""

@@ -10,7 +10,7 @@ www.example.org	consent=yes; lang=en
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from scoter.core.display import size
 from scoter.core.reply import Headers
+from scoter.core.rule_lines import rule_lines
 from scoter.core.url import host_of
 from scoter.errors import ConfigError, RuleError
 
@@ -65,7 +66,7 @@ class ByHost(Generic[Value]):
 def parse_credentials(lines: Iterable[str], source: str, *, can: Container[str] = KINDS) -> ByHost[Credential]:
     """Read an authentication file; ``can`` are the kinds that this libcurl supports."""
     found: dict[str, Credential] = {}
-    for number, text in _meaningful(lines):
+    for number, text in rule_lines(lines):
         host, kind, *rest = [*text.split(), "", ""][: max(len(text.split()), 2)]
         if kind not in KINDS:
             raise RuleError(
@@ -95,7 +96,7 @@ def parse_credentials(lines: Iterable[str], source: str, *, can: Container[str] 
 def parse_cookies(lines: Iterable[str], source: str) -> ByHost[str]:
     """Read a cookie file."""
     found: dict[str, str] = {}
-    for number, text in _meaningful(lines):
+    for number, text in rule_lines(lines):
         host, tab, cookie = text.partition("\t")
         if not tab or not cookie.strip():
             raise RuleError("is not of the form: host, tab, cookie", file=source, line=number)
@@ -128,12 +129,6 @@ def _host(text: str, source: str, line: int) -> str:
         line=line,
         hint="Write a name or an address without scheme, port or path; *.example.org covers a whole domain.",
     )
-
-
-def _meaningful(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(lines, 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            yield number, line.strip()
 
 
 class CookieJar:

@@ -39,6 +39,7 @@ from scoter.fetch.network.guard import Guard
 from scoter.fetch.network.resolver import CachingResolver, DnsResolver, NotResolved, Resolver
 from scoter.fetch.protocols.curl_loop import CurlLoop
 from scoter.fetch.protocols.listings import link_page, media_type, read_list, read_mlsd
+from scoter.fetch.protocols.sites import route
 from scoter.fetch.protocols.transfers import SocketCheck, TransferLimits, TransferRequest, TransferResult
 from scoter.plugins import Setup
 
@@ -162,13 +163,12 @@ class FtpProtocol:
         self, kind: _FtpTransfer, path: str, url: Url, where: tuple[str, int, bool], command: str = ""
     ) -> TransferResult:
         address, port, is_override = where
-        shown = f"[{address}]" if ":" in address else address
         # libcurl would take ";type=a" at the end of a path for a request to convert line ends.
         origin = url.text[: -len(url.target)]
         result = await self._loop(kind).run(
             TransferRequest(
                 url=f"{origin}{path.replace(';', '%3B')}",
-                connect_to=f"{url.host}:{url.port or PORT}:{shown}:{port}",
+                connect_to=route(url.host, url.port or PORT, address, port),
                 # Always with an option: otherwise the loop would take the data socket for a repeated request.
                 options=((pycurl.CUSTOMREQUEST, command),) if command else ((pycurl.COOKIE, ""),),
                 check=self._socket_check(address, port, is_override),

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from scoter.fetch.queues.policy import Policy
 from scoter.fetch.queues.scheduler import Entry, size_of
@@ -44,14 +43,6 @@ class Feeder:
 
     def __repr__(self) -> str:
         return f"Feeder({self.bench!r}, {self._spill!r})"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def queued(self) -> int:
