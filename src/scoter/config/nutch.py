@@ -55,7 +55,7 @@ class Imported(msgspec.Struct, frozen=True):
 def import_nutch(xml_text: str | bytes, source_name: str) -> Imported:
     """Translate a Nutch site file; raise ``UsageError`` if it is not one."""
     # As in Hadoop, the last property with a name wins.
-    given = {item.name: item.value for item in properties(xml_text, source_name)}
+    given = dict(properties(xml_text, source_name))
     by_name = {nutch: field for field in fields().values() for nutch in field.setting.nutch}
     chains = chains_of(given.get("plugin.includes"), given.get("plugin.excludes"))
     done: list[Translated] = []
@@ -134,9 +134,8 @@ def _expanded(raw: str, given: Mapping[str, str]) -> str:
 
 
 def _chain_rows(raw: str, chains: Chains) -> list[Translated]:
-    shown = raw if len(raw) <= 80 else raw[:79] + "…"
     return [
-        Translated("plugin.includes", shown, name, write(fields()[name].type, names))
+        Translated("plugin.includes", _shown(None, raw), name, write(fields()[name].type, names))
         for name, names in chains.named.items()
     ]
 
@@ -171,16 +170,8 @@ _MOST_PROPERTIES: Final = 10_000
 _HINT: Final = "Pass a file such as Nutch's conf/nutch-site.xml."
 
 
-class Property(msgspec.Struct, frozen=True):
-    """One ``<property>``; ``line`` is where it begins."""
-
-    name: str
-    value: str
-    line: int
-
-
-def properties(xml: str | bytes, source: str) -> list[Property]:
-    """Return the properties of a site file in their order."""
+def properties(xml: str | bytes, source: str) -> list[tuple[str, str]]:
+    """Return the names and values of a site file's properties in their order."""
     if len(xml) > LARGEST:
         raise UsageError("larger than 4 MiB: not a Nutch site file", where=source, hint=_HINT)
     reader = _NutchXmlReader(source)
@@ -200,7 +191,7 @@ class _NutchXmlReader:
     """Collects ``configuration/property/{name,value}`` and rejects other files."""
 
     def __init__(self, source: str) -> None:
-        self.found: list[Property] = []
+        self.found: list[tuple[str, str]] = []
         self.parser = expat.ParserCreate()
         self.parser.buffer_text = True
         self.parser.StartElementHandler = self._start
@@ -211,7 +202,6 @@ class _NutchXmlReader:
         self._source = source
         self._path: list[str] = []
         self._parts: dict[str, list[str]] = {}
-        self._line = 0
 
     def _refuse(self, message: str) -> UsageError:
         return UsageError(message, where=f"{self._source}:{self.parser.CurrentLineNumber}", hint=_HINT)
@@ -226,7 +216,7 @@ class _NutchXmlReader:
         if len(self._path) == 1 and tag != "configuration":
             raise self._refuse(f"starts with <{tag[:40]}> instead of <configuration>")
         if self._path == ["configuration", "property"]:
-            self._parts, self._line = {}, self.parser.CurrentLineNumber
+            self._parts = {}
         elif self._path[:2] == ["configuration", "property"] and len(self._path) == 3:
             self._parts[tag] = []
 
@@ -240,5 +230,5 @@ class _NutchXmlReader:
                 raise self._refuse(f"more than {_MOST_PROPERTIES:,} properties")
             name, value = ("".join(self._parts.get(part, [])).strip() for part in ("name", "value"))
             if name:
-                self.found.append(Property(name, value, self._line))
+                self.found.append((name, value))
         self._path.pop()

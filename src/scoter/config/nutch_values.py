@@ -61,9 +61,7 @@ def _number(field: Field, text: str) -> Any:
     type_, setting = field.type, field.setting
     if not text and type_.optional:
         return setting.none
-    if not _NUMBER.fullmatch(text):
-        raise ValueError("not a number")
-    number = float(text.rstrip("fFdDlL"))
+    number = _numeral(field, text, "a number")
     if number < 0 and type_.optional:
         return setting.none
     if type_.item is timedelta:
@@ -71,7 +69,7 @@ def _number(field: Field, text: str) -> Any:
         return round(number * _SECONDS[setting.nutch_unit], 6)
     if type_.item is Size:
         return int(number * _BYTES[setting.nutch_unit])
-    return int(number) if type_.item is int and number.is_integer() else number
+    return number
 
 
 def _items(field: Field, raw: str) -> tuple[Any, str]:
@@ -82,7 +80,7 @@ def _items(field: Field, raw: str) -> tuple[Any, str]:
         between = r"[,\n]+" if field.name == "index.static" else r"[,\s]+"
         words = [word.strip() for word in re.split(between, raw) if word.strip()]
         if field.type.item in (int, float):
-            return [_number_item(field, word) for word in words], ""
+            return [_numeral(field, word, "a list of numbers") for word in words], ""
         return words, ""
     names: list[str] = []
     foreign: list[str] = []
@@ -97,10 +95,10 @@ def _items(field: Field, raw: str) -> tuple[Any, str]:
     return names, f"without {', '.join(foreign)}" if foreign else ""
 
 
-def _number_item(field: Field, word: str) -> Any:
-    if not _NUMBER.fullmatch(word):
-        raise ValueError("not a list of numbers")
-    number = float(word.rstrip("fFdDlL"))
+def _numeral(field: Field, text: str, expected: str) -> int | float:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"not {expected}")
+    number = float(text.rstrip("fFdDlL"))
     return int(number) if field.type.item is int and number.is_integer() else number
 
 

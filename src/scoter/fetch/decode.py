@@ -34,13 +34,8 @@ class DecodedBody(Struct, frozen=True):
     is_partial: bool = False
 
 
-class _Layer(Struct, frozen=True):
-    """The result of undoing one coding; ``body`` is ``None`` if it could not be decoded at all."""
-
-    body: bytes | None
-    truncation: Truncation = Truncation.NOT
-    problem: str = ""
-    is_partial: bool = False
+class _Undecodable(Exception):
+    """A body could not be decoded at all."""
 
 
 def content_codings(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -69,34 +64,32 @@ def decode(body: bytes, codings: Iterable[str], limit: int | None) -> DecodedBod
     if len(names) > MAX_LAYERS:
         names, problems = (), [f"not decoded: more than {MAX_LAYERS} content codings"]
     for name in reversed(names):
-        layer = _undo(body, name, limit)
-        if layer.problem:
-            problems.append(layer.problem)
-        if layer.body is None:
+        try:
+            layer = _undo(body, name, limit)
+        except _Undecodable as error:
+            problems.append(f"not decoded: {error}")
             break
+        if layer.problem:
+            problems.append(f"{name}: {layer.problem}")
         body, cut, is_partial = layer.body, cut or layer.truncation, is_partial or layer.is_partial
     if len(body) > limit:
         body, cut = body[:limit], Truncation.LENGTH
     return DecodedBody(body, cut, "; ".join(problems), is_partial)
 
 
-def _undo(body: bytes, coding: str, limit: int) -> _Layer:
+def _undo(body: bytes, coding: str, limit: int) -> DecodedBody:
     if coding == "identity" or not body:
-        return _Layer(body)  # a response with status 204 or 304 may name a coding and have no body
-    ways = openers(body, coding)
-    if ways is None:
-        return _Layer(None, problem=f"not decoded: unknown content coding {coding[:40]!r}")
+        return DecodedBody(body)  # a response with status 204 or 304 may name a coding and have no body
     problem = ""
-    for way in ways:
-        layer = _collect(way, body, limit)
-        if layer.body is not None:
-            problem = f"{coding}: {layer.problem}" if layer.problem else ""
-            return _Layer(layer.body, layer.truncation, problem, layer.is_partial)
-        problem = layer.problem
-    return _Layer(None, problem=f"not decoded: not {coding} data ({problem})")
+    for way in openers(body, coding):
+        try:
+            return _collect(way, body, limit)
+        except _Undecodable as error:
+            problem = f"not {coding} data ({error})"
+    raise _Undecodable(problem or f"unknown content coding {coding[:40]!r}")
 
 
-def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
+def _collect(way: Opener, body: bytes, limit: int) -> DecodedBody:
     pieces: list[bytes] = []
     steps: list[int] = []
     size, problem, is_partial = 0, "", False
@@ -113,15 +106,15 @@ def _collect(way: Opener, body: bytes, limit: int) -> _Layer:
     except DamagedBody as error:
         problem, is_partial = str(error), not isinstance(error, TrailingData)
         if not pieces and not way.magic.startswith(body[: len(way.magic)]):  # too short for the library to notice
-            return _Layer(None, problem=problem)
+            raise _Undecodable(problem) from error
     except LIBRARY_ERRORS as error:
         more, problem = _salvaged(way, body, steps, limit + 1 - size, str(error).strip() or "damaged")
         pieces += more
         if not pieces and not (way.magic and body.startswith(way.magic)):
-            return _Layer(None, problem=problem)
+            raise _Undecodable(problem) from error
         is_partial = bool(problem)
     whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    return _Layer(whole[:limit], Truncation.LENGTH if len(whole) > limit else Truncation.NOT, problem, is_partial)
+    return DecodedBody(whole[:limit], Truncation.LENGTH if len(whole) > limit else Truncation.NOT, problem, is_partial)
 
 
 def _salvaged(way: Opener, body: bytes, steps: list[int], most: int, problem: str) -> tuple[list[bytes], str]:

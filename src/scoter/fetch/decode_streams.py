@@ -48,20 +48,11 @@ class Opener(Struct, frozen=True):
     magic: bytes = b""
 
 
-def openers(body: bytes, coding: str) -> Sequence[Opener] | None:
-    """Return the decoders to try for a coding, the likeliest first; ``None`` if it is unknown."""
-    match coding:
-        case "gzip":
-            return (_GZIP_WAY,)
-        case "deflate":
-            # RFC 9110 8.4.1.2: it means the zlib format, but some send bare deflate.
-            return (_ZLIB_WAY, _RAW_WAY) if _is_zlib(body) else (_RAW_WAY,)
-        case "br":
-            return (_BROTLI_WAY,)
-        case "zstd":
-            return (_ZSTD_WAY,)
-        case _:
-            return None
+def openers(body: bytes, coding: str) -> Sequence[Opener]:
+    """Return the decoders to try for a coding, the likeliest first; none if it is unknown."""
+    if coding == "deflate" and not _is_zlib(body):
+        return (_RAW_WAY,)
+    return _WAYS.get(coding, ())
 
 
 class _DeflateStream:
@@ -184,8 +175,11 @@ def _refuse_rest(body: bytes, at: int) -> None:
         raise TrailingData("followed by other data")
 
 
-_GZIP_WAY = Opener(lambda body: _DeflateStream(body, _GZIP), _GZIP_MAGIC)
-_ZLIB_WAY = Opener(lambda body: _DeflateStream(body, _ZLIB))
 _RAW_WAY = Opener(lambda body: _DeflateStream(body, _RAW))
-_BROTLI_WAY = Opener(_BrotliStream)
-_ZSTD_WAY = Opener(_ZstdStream, _ZSTD_MAGIC)
+_WAYS = {
+    "gzip": (Opener(lambda body: _DeflateStream(body, _GZIP), _GZIP_MAGIC),),
+    # RFC 9110 8.4.1.2: it means the zlib format, but some send bare deflate.
+    "deflate": (Opener(lambda body: _DeflateStream(body, _ZLIB)), _RAW_WAY),
+    "br": (Opener(_BrotliStream),),
+    "zstd": (Opener(_ZstdStream, _ZSTD_MAGIC),),
+}

@@ -57,11 +57,6 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Request)
 
 
-def _retry_budget(share: float) -> RetryBudget:
-    """Return the budget for a share of the requests; a share of 0 forbids even the few retries that are free."""
-    return RetryBudget(share) if share else RetryBudget(share, floor=0.0)
-
-
 class Fetcher:
     """Fetches the requests of a source politely, until it ends or the fetcher is stopped."""
 
@@ -112,13 +107,15 @@ class Fetcher:
         self._guard = Guard(config, self._protocols.schemes)
         self._keys = keys or QueueKeys(config, self._guard)
         self._lookups = KeyLookups(self._take_in, self._fail)
+        # A share of 0 forbids even the few retries that are free.
+        budget = RetryBudget(fetch.retry_budget, floor=1.0 if fetch.retry_budget else 0.0)
         polite = partial(
             stack,
             self._protocols,
             config=config,
             count=self.count,
             address_guard=self._guard,
-            retry=Retry(_retry_budget(fetch.retry_budget), clock),
+            retry=Retry(budget, clock),
             scheduler=self._scheduler,
             key_of=self._keys.of,
         )

@@ -22,7 +22,7 @@ URLs. It shares no code with the crawler, so that each can be checked against th
 - ``facts``              the description of one URL
 - ``truth``              the status that each URL must have after a complete crawl
 - ``responses``          status, headers and body, and how they are sent
-- ``connection``         one HTTP connection
+- ``connection``         the state of a server, and one HTTP connection to it
 - ``server``             serves a web on one port
 - ``control``            the control host: a JSON API to inspect the web
 - ``ledger``             the log of all requests
@@ -33,11 +33,12 @@ URLs. It shares no code with the crawler, so that each can be checked against th
 from __future__ import annotations
 
 from scoter.simweb.clock import SimClock
+from scoter.simweb.connection import SimServer
 from scoter.simweb.export import StaticExport, export
 from scoter.simweb.facts import AnswerClass, Resource, SimLink, SimVerdict, WireBehaviour
 from scoter.simweb.ledger import HostSummary, LoggedRequest, SimLedger
 from scoter.simweb.responses import SimResponse
-from scoter.simweb.server import SimServer, run_forever, running, serve
+from scoter.simweb.server import run_forever, running, serve
 from scoter.simweb.sites import CONTROL, FAULTS, fault_name
 from scoter.simweb.spec import WebSpec
 from scoter.simweb.truth import SETTINGS, STATUS, Fact, LinkFact, fact, truth

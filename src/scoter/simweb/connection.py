@@ -1,4 +1,4 @@
-"""One connection to the synthetic web: HTTP/1.1 with keep-alive and pipelining, HTTP/1.0, and the raw socket.
+"""A server and its connections: HTTP/1.1 with keep-alive and pipelining, HTTP/1.0, and the raw socket.
 
 Requests are answered strictly in order. Reading pauses while too many requests wait, and writing pauses when the client
 does not read, so a connection uses a bounded amount of memory whatever the client does.
@@ -11,7 +11,7 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Iterator
-from typing import Protocol, cast
+from typing import cast
 
 import httptools
 import msgspec
@@ -36,6 +36,7 @@ from scoter.simweb.responses import (
 from scoter.simweb.sites import CONTROL
 from scoter.simweb.web import SimWeb
 
+ADDRESS = "127.0.0.1"
 _LONGEST_URL = 16 * 1024
 _MOST_HEADERS = 64 * 1024
 _LONGEST_BODY = 64 * 1024
@@ -43,18 +44,32 @@ _MOST_PIPELINED = 64
 _USED_HEADERS = frozenset({b"host", b"accept-encoding", b"if-none-match", b"if-modified-since"})
 
 
-class ServerState(Protocol):
-    """What a connection needs from its server."""
+class SimServer:
+    """A running server: its address, its ledger and its clock."""
 
-    web: SimWeb
-    ledger: SimLedger
-    clock: SimClock
-    control: ControlHost
-    connections: set[SimConnection]
+    def __init__(self, web: SimWeb) -> None:
+        self.web = web
+        self.port = 0
+        self.ledger = SimLedger()
+        self.clock = SimClock()
+        self.control = ControlHost(web, self.ledger, self.clock)
+        self.connections: set[SimConnection] = set()
+        self._attempts: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"SimServer({ADDRESS}:{self.port}, {self.web!r}, {self.ledger!r})"
+
+    @property
+    def address(self) -> str:
+        """Address and port, in the form of a crawler's connection override."""
+        return f"{ADDRESS}:{self.port}"
 
     def attempt(self, url: str) -> int:
         """Count a request for a recovering URL; return how many came before."""
-        ...
+        # Only recovering URLs are counted, and there are only a few.
+        before = self._attempts.get(url, 0)
+        self._attempts[url] = before + 1
+        return before
 
 
 class SimRequest(msgspec.Struct, frozen=True):
@@ -73,7 +88,7 @@ class SimRequest(msgspec.Struct, frozen=True):
 class SimConnection(asyncio.Protocol):
     """Reads requests, looks them up in the web and sends the responses."""
 
-    def __init__(self, state: ServerState, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, state: SimServer, loop: asyncio.AbstractEventLoop) -> None:
         self._state = state
         self._loop = loop
         self._parser = httptools.HttpRequestParser(self)

@@ -13,13 +13,13 @@ import msgspec
 
 from scoter.errors import UsageError
 from scoter.simweb.clock import START
-from scoter.simweb.facts import Resource, Validators, WireBehaviour
+from scoter.simweb.facts import Resource, Validators
+from scoter.simweb.responses import WELL_FRAMED
 from scoter.simweb.sites import SimSite
 from scoter.simweb.web import SimWeb
 
 _MOVED = (301, 302, 303, 307, 308)
 _REFUSED = (403, 404, 410)
-WELL_FRAMED = frozenset({WireBehaviour.LENGTH, WireBehaviour.CHUNKED, WireBehaviour.UNTIL_CLOSE})
 _RULES = "".join(
     f'    if ($moved_{status} != "") {{ return {status} $moved_{status}; }}\n' for status in _MOVED
 ) + "".join(f"    if ($refused = {status}) {{ return {status}; }}\n" for status in _REFUSED)

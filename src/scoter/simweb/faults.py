@@ -9,11 +9,12 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from typing import Any
 
 from msgspec.structs import replace
 
 from scoter.simweb.extra_pages import moved
-from scoter.simweb.facts import AnswerClass, SimLink, Validators, WireBehaviour
+from scoter.simweb.facts import AnswerClass, SimLink, Validators, WireBehaviour, no_body
 from scoter.simweb.pages import short_page
 from scoter.simweb.robots import EARLY, LATE
 from scoter.simweb.sites import SimSite, SimSites
@@ -34,6 +35,7 @@ PRIVATE_TARGETS: tuple[tuple[str, str], ...] = (
     ("file:///etc/hostname", "file:///etc/hostname"),
     ("ftp://10.0.0.1/", "ftp://10.0.0.1/"),
 )
+_RETRY_SOON = (("Retry-After", "1"),)
 PRIVATE_LINK = "http://192.168.1.1/admin"
 _Maker = Callable[[SimSites, SimSite], Iterator[SpecialResource]]
 
@@ -52,30 +54,10 @@ def refused_urls(site: SimSite) -> tuple[str, ...]:
     return (*(url for _, url in PRIVATE_TARGETS), PRIVATE_LINK)
 
 
-def _flawed(
-    sites: SimSites,
-    site: SimSite,
-    path: str,
-    answer: AnswerClass,
-    wire: WireBehaviour = WireBehaviour.LENGTH,
-    *,
-    status: int = 200,
-    failures: int = 0,
-    wait: int = 0,
-) -> SpecialResource:
+def _flawed(sites: SimSites, site: SimSite, path: str, answer: AnswerClass, **changes: Any) -> SpecialResource:
+    """Return a page that is like any other apart from the given changes."""
     page = short_page(sites, site, path, shows=site.fault)
-    headers = (("Retry-After", str(wait)),) if wait else ()
-    return SpecialResource(
-        replace(
-            page,
-            answer=answer,
-            wire=wire,
-            status=status,
-            failures=failures,
-            headers=headers,
-            validators=Validators.NONE,
-        )
-    )
+    return SpecialResource(replace(page, answer=answer, validators=Validators.NONE, **changes))
 
 
 def _robots_huge(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
@@ -110,10 +92,11 @@ def _forbidden(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
 
 
 def _busy(status: int, sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
-    yield _flawed(sites, site, "/always.html", AnswerClass.BUSY, status=status, wait=1)
+    yield _flawed(sites, site, "/always.html", AnswerClass.BUSY, status=status, headers=_RETRY_SOON)
     for failures in (1, 2):
         path = f"/recovers-{failures}.html"
-        yield _flawed(sites, site, path, AnswerClass.RECOVERING, status=status, failures=failures, wait=1)
+        changes = {"status": status, "failures": failures, "headers": _RETRY_SOON}
+        yield _flawed(sites, site, path, AnswerClass.RECOVERING, **changes)
 
 
 def _error(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
@@ -125,38 +108,31 @@ def _sent(
     answer: AnswerClass, sent: dict[str, WireBehaviour], sites: SimSites, site: SimSite
 ) -> Iterator[SpecialResource]:
     for path, wire in sent.items():
-        yield _flawed(sites, site, path, answer, wire)
+        yield _flawed(sites, site, path, answer, wire=wire)
 
 
 def _bomb(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
-    special = _flawed(sites, site, "/bomb.html", AnswerClass.BOMB)
     # Sent whether the client accepts gzip or not.
     headers = (("Content-Encoding", "gzip"),)
-    yield SpecialResource(replace(special.resource, body=lambda version: bomb(), headers=headers))
+    yield _flawed(sites, site, "/bomb.html", AnswerClass.BOMB, body=lambda version: bomb(), headers=headers)
 
 
 def _overlong(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
-    special = _flawed(sites, site, "/long.html", AnswerClass.OVERLONG)
-    page = special.resource.body
+    page = short_page(sites, site, "/long.html", shows=site.fault).body
     line = b"<p>And so on, and so on, and so on.</p>\n"
-    yield SpecialResource(
-        replace(special.resource, body=lambda version: page(version) + line * (_OVERLONG_BYTES // len(line)))
-    )
+    rest = line * (_OVERLONG_BYTES // len(line))
+    yield _flawed(sites, site, "/long.html", AnswerClass.OVERLONG, body=lambda version: page(version) + rest)
 
 
 def _mistyped(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
-    as_image = _flawed(sites, site, "/page-as-image.html", AnswerClass.MISTYPED).resource
-    yield SpecialResource(replace(as_image, content_type="image/png"))
-    as_page = _flawed(sites, site, "/noise-as-page.html", AnswerClass.MISTYPED).resource
-    noise = struct.pack(">256I", *(zlib.crc32(bytes((n,))) for n in range(256)))
-    yield SpecialResource(replace(as_page, body=lambda version: b"\0\x01\x02" + noise))
-    untyped = _flawed(sites, site, "/untyped.html", AnswerClass.MISTYPED).resource
-    yield SpecialResource(replace(untyped, content_type=""))
+    noise = b"\0\x01\x02" + struct.pack(">256I", *(zlib.crc32(bytes((n,))) for n in range(256)))
+    yield _flawed(sites, site, "/page-as-image.html", AnswerClass.MISTYPED, content_type="image/png")
+    yield _flawed(sites, site, "/noise-as-page.html", AnswerClass.MISTYPED, body=lambda version: noise)
+    yield _flawed(sites, site, "/untyped.html", AnswerClass.MISTYPED, content_type="")
 
 
 def _empty(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
-    resource = _flawed(sites, site, "/empty.html", AnswerClass.EMPTY).resource
-    yield SpecialResource(replace(resource, body=lambda version: b"", title=""))
+    yield _flawed(sites, site, "/empty.html", AnswerClass.EMPTY, body=no_body, title="")
 
 
 @lru_cache(maxsize=1)

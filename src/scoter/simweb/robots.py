@@ -55,16 +55,20 @@ class RobotsKind(StrEnum):
 
 #: Hosts from which nothing is ever fetched, so links on their pages do not count.
 SHUT = frozenset(
-    {
-        RobotsKind.CLOSED,
-        RobotsKind.LONG_DELAY,
-        RobotsKind.SERVER_ERROR,
-        RobotsKind.BUSY,
-        RobotsKind.HANG_UP,
-    }
+    {RobotsKind.CLOSED, RobotsKind.LONG_DELAY, RobotsKind.SERVER_ERROR, RobotsKind.BUSY, RobotsKind.HANG_UP}
 )
 
-_WITH_FOLDER_RULES = frozenset({RobotsKind.FOLDER, RobotsKind.BOM, RobotsKind.MOVED_HERE, RobotsKind.MOVED_AWAY})
+WITH_FOLDER_RULES = frozenset({RobotsKind.FOLDER, RobotsKind.BOM, RobotsKind.MOVED_HERE, RobotsKind.MOVED_AWAY})
+
+
+_RULES = {
+    RobotsKind.OPEN: "User-agent: *\nDisallow:\n\n",
+    # A parser that does not skip the BOM misses the first line and with it the group.
+    RobotsKind.BOM: f"\ufeffUser-agent: *\nDisallow: {PRIVATE}\nAllow: {PRESS}\nDisallow: /*.print$\n",
+    RobotsKind.CLOSED: "User-agent: *\nDisallow: /\n",
+    RobotsKind.DELAY: "User-agent: *\nCrawl-delay: 0.05\nDisallow:\n",
+    RobotsKind.LONG_DELAY: "User-agent: *\nCrawl-delay: 45\nDisallow:\n",
+}
 
 
 def shared_rules() -> bytes:
@@ -74,27 +78,9 @@ def shared_rules() -> bytes:
 
 def rules(kind: RobotsKind, sitemap: str = "") -> bytes:
     """Return the text of a robots.txt that is served with 200."""
-    line = f"Sitemap: {sitemap}\n" if sitemap else ""
-    match kind:
-        case RobotsKind.OPEN:
-            return f"User-agent: *\nDisallow:\n\n{line}".encode()
-        case RobotsKind.BOM:
-            # A parser that does not skip the BOM misses the first line and with it the group.
-            return (
-                b"\xef\xbb\xbf"
-                + f"User-agent: *\nDisallow: {PRIVATE}\nAllow: {PRESS}\n".encode()
-                + (b"Disallow: /*.print$\n")
-            )
-        case RobotsKind.CLOSED:
-            return b"User-agent: *\nDisallow: /\n"
-        case RobotsKind.DELAY:
-            return b"User-agent: *\nCrawl-delay: 0.05\nDisallow:\n"
-        case RobotsKind.LONG_DELAY:
-            return b"User-agent: *\nCrawl-delay: 45\nDisallow:\n"
-        case RobotsKind.HUGE:
-            return _huge()
-        case _:
-            return (_FOLDER_RULES + line).encode()
+    if kind is RobotsKind.HUGE:
+        return _huge()
+    return (_RULES.get(kind, _FOLDER_RULES) + (f"Sitemap: {sitemap}\n" if sitemap else "")).encode()
 
 
 def _huge() -> bytes:
@@ -112,7 +98,7 @@ def verdict(kind: RobotsKind, path: str) -> SimVerdict:
     if path == "/robots.txt":
         # RFC 9309 section 2.2.2: the file itself is always allowed.
         return SimVerdict.ALLOWED
-    if kind in _WITH_FOLDER_RULES:
+    if kind in WITH_FOLDER_RULES:
         closed = path.startswith(PRIVATE) and not path.startswith(PRESS)
         return SimVerdict.DENIED if closed or path.endswith(".print") else SimVerdict.ALLOWED
     match kind:

@@ -11,44 +11,12 @@ from contextlib import asynccontextmanager, contextmanager
 import uvloop
 
 from scoter.errors import UsageError
-from scoter.simweb.clock import SimClock
-from scoter.simweb.connection import SimConnection
-from scoter.simweb.control import ControlHost
-from scoter.simweb.ledger import SimLedger
+from scoter.simweb.connection import ADDRESS, SimConnection, SimServer
 from scoter.simweb.spec import WebSpec
 from scoter.simweb.web import SimWeb
 
-_ADDRESS = "127.0.0.1"
 _BACKLOG = 4096
 _THREAD_TIMEOUT = 30.0
-
-
-class SimServer:
-    """A running server: its address, its ledger and its clock."""
-
-    def __init__(self, web: SimWeb) -> None:
-        self.web = web
-        self.port = 0
-        self.ledger = SimLedger()
-        self.clock = SimClock()
-        self.control = ControlHost(web, self.ledger, self.clock)
-        self.connections: set[SimConnection] = set()
-        self._attempts: dict[str, int] = {}
-
-    def __repr__(self) -> str:
-        return f"SimServer({_ADDRESS}:{self.port}, {self.web!r}, {self.ledger!r})"
-
-    @property
-    def address(self) -> str:
-        """Address and port, in the form of a crawler's connection override."""
-        return f"{_ADDRESS}:{self.port}"
-
-    def attempt(self, url: str) -> int:
-        """Count a request for a recovering URL; return how many came before."""
-        # Only recovering URLs are counted, and there are only a few.
-        before = self._attempts.get(url, 0)
-        self._attempts[url] = before + 1
-        return before
 
 
 @asynccontextmanager
@@ -59,10 +27,10 @@ async def serve(web: SimWeb, port: int = 0) -> AsyncIterator[SimServer]:
     loop = asyncio.get_running_loop()
     server = SimServer(web)
     try:
-        listener = await loop.create_server(lambda: SimConnection(server, loop), _ADDRESS, port, backlog=_BACKLOG)
+        listener = await loop.create_server(lambda: SimConnection(server, loop), ADDRESS, port, backlog=_BACKLOG)
     except OSError as refusal:
         raise UsageError(
-            f"cannot listen on {_ADDRESS}:{port}: {refusal.strerror or refusal}",
+            f"cannot listen on {ADDRESS}:{port}: {refusal.strerror or refusal}",
             where="simweb",
             hint="Choose another port, or 0 for a free one.",
         ) from refusal

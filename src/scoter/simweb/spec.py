@@ -8,7 +8,7 @@ import msgspec
 
 from scoter.errors import UsageError
 
-# name: lowest and highest accepted value.
+# name: lowest and highest accepted value; integers, unless these are not.
 _RANGES: dict[str, tuple[float, float]] = {
     "seed": (0, 2**63 - 1),
     "hosts": (1, 200_000),
@@ -23,7 +23,6 @@ _RANGES: dict[str, tuple[float, float]] = {
     "drip_seconds": (0.0, 600.0),
     "silence_seconds": (0.1, 3600.0),
 }
-_WHOLE = frozenset({"seed", "hosts", "pages", "links", "page_bytes", "trap_size", "sessions", "nesting"})
 
 
 class WebSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,7 +59,7 @@ class WebSpec(msgspec.Struct, frozen=True, kw_only=True):
             raise UsageError(f"faults={self.faults!r} is invalid: it must be true or false", where="simweb")
         for name, (low, high) in _RANGES.items():
             value: Any = getattr(self, name)
-            whole = name in _WHOLE
+            whole = isinstance(low, int)
             kind_fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
             # Written so that NaN fails too.
             if not (kind_fits and low <= value <= high):

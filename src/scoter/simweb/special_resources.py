@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -18,10 +19,9 @@ from scoter.simweb.formats import PageMarkup
 from scoter.simweb.pages import LOGO, feed_of, short_page
 from scoter.simweb.prose import prose, slug
 from scoter.simweb.rng import mix
-from scoter.simweb.robots import PRESS, PRIVATE, RobotsKind, verdict
+from scoter.simweb.robots import PRESS, PRIVATE, WITH_FOLDER_RULES, RobotsKind, verdict
 from scoter.simweb.sites import SimSite, SimSites
 
-_FOLDER_KINDS = (RobotsKind.FOLDER, RobotsKind.BOM, RobotsKind.MOVED_HERE, RobotsKind.MOVED_AWAY)
 _FEED_ITEMS = 10
 _SITEMAP_URLS = 200
 _PATH_DEPTH = 100
@@ -41,7 +41,7 @@ def special_resources(sites: SimSites, site: SimSite) -> Iterator[SpecialResourc
     yield from _everywhere(sites, site)
     if site.profile.robots is RobotsKind.OPEN:
         yield from _sitemaps(sites, site)
-    if site.profile.robots in _FOLDER_KINDS:
+    if site.profile.robots in WITH_FOLDER_RULES:
         yield from _ruled(sites, site)
     shows = (_dead, _redirects, _refreshes, _media, _meta, _canonical, _framed)
     for number, show in enumerate(shows):
@@ -79,46 +79,25 @@ def plain_file(
 def _everywhere(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
     bits = mix(site.seed, site.index, 0xC0)
     colour = (bits & 255, bits >> 8 & 255, bits >> 16 & 255)
-    logo = plain_file(
-        site, LOGO, "image/png", partial(formats.png, colour, site.name), answer=AnswerClass.IMAGE, shows="image"
-    )
-    yield SpecialResource(logo)
-    favicon = plain_file(
-        site,
-        "/favicon.ico",
-        "image/x-icon",
-        partial(formats.icon, colour, site.name),
-        answer=AnswerClass.IMAGE,
-        shows="favicon",
-    )
+    logo, icon = partial(formats.png, colour, site.name), partial(formats.icon, colour, site.name)
+    yield SpecialResource(plain_file(site, LOGO, "image/png", logo, answer=AnswerClass.IMAGE, shows="image"))
+    favicon = plain_file(site, "/favicon.ico", "image/x-icon", icon, answer=AnswerClass.IMAGE, shows="favicon")
     # Only the host with the media links to its icon; browsers request the others unasked, crawlers do not.
     media = site.index == sites.host_for(6).index
     yield SpecialResource(favicon if media else replace(favicon, expected=False), linked=media)
     kind, path = feed_of(site)
     urls = [sites.url(site.index, number) for number in range(min(site.size, _FEED_ITEMS))]
     items = [(url, f"{site.name} {number}") for number, url in enumerate(urls)]
-    write = formats.rss if kind == "rss" else formats.atom
-    feed = plain_file(
-        site,
-        path,
-        f"application/{kind}+xml; charset=utf-8",
-        partial(write, f"{site.origin}/", site.name, items),
-        answer=AnswerClass.FEED,
-        shows=f"feed-{kind}",
-    )
+    body = partial(formats.rss if kind == "rss" else formats.atom, f"{site.origin}/", site.name, items)
+    media_type = f"application/{kind}+xml; charset=utf-8"
+    feed = plain_file(site, path, media_type, body, answer=AnswerClass.FEED, shows=f"feed-{kind}")
     yield SpecialResource(replace(feed, links=tuple(SimLink(url, name, tag="item") for url, name in items)))
 
 
 def _sitemaps(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
-    def listing(path: str, urls: list[str], *, packed: bool = False) -> SpecialResource:
-        resource = plain_file(
-            site,
-            path,
-            "application/gzip" if packed else "application/xml; charset=utf-8",
-            partial(formats.sitemap, urls, packed=packed),
-            answer=AnswerClass.SITEMAP,
-            shows="sitemap-gzipped" if packed else "sitemap",
-        )
+    def listing(path: str, urls: list[str], write: Any = formats.sitemap, kind: str = "sitemap") -> SpecialResource:
+        media_type = "application/gzip" if path.endswith(".gz") else "application/xml; charset=utf-8"
+        resource = plain_file(site, path, media_type, partial(write, urls), answer=AnswerClass.SITEMAP, shows=kind)
         links = tuple(SimLink(url, tag="loc") for url in urls)
         return SpecialResource(replace(resource, links=links, expected=False), linked=False)
 
@@ -129,18 +108,9 @@ def _sitemaps(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
         return
     half = len(urls) // 2
     yield listing("/sitemap-a.xml", urls[:half])
-    yield listing("/sitemap-b.xml.gz", urls[half:], packed=True)
+    yield listing("/sitemap-b.xml.gz", urls[half:], partial(formats.sitemap, packed=True), "sitemap-gzipped")
     parts = [f"{site.origin}/sitemap-a.xml", f"{site.origin}/sitemap-b.xml.gz"]
-    index = plain_file(
-        site,
-        "/sitemap.xml",
-        "application/xml; charset=utf-8",
-        partial(formats.sitemap_index, parts),
-        answer=AnswerClass.SITEMAP,
-        shows="sitemap-index",
-    )
-    links = tuple(SimLink(url, tag="loc") for url in parts)
-    yield SpecialResource(replace(index, links=links, expected=False), linked=False)
+    yield listing("/sitemap.xml", parts, formats.sitemap_index, "sitemap-index")
 
 
 def _ruled(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
@@ -180,28 +150,17 @@ def _refreshes(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
         ("later", "30; url=/refresh/target.html", AnswerClass.REFRESH_LATER),
     ):
         path = f"/refresh/{name}.html"
-        page = short_page(
-            sites,
-            site,
-            path,
-            document=PageMarkup(url=site.origin + path, title="", refresh=content),
-            shows=f"refresh-{name}",
-        )
+        document = PageMarkup(url=site.origin + path, title="", refresh=content)
+        page = short_page(sites, site, path, document=document, shows=f"refresh-{name}")
         yield SpecialResource(replace(page, answer=answer, target=f"{site.origin}/refresh/target.html"))
     yield SpecialResource(short_page(sites, site, "/refresh/target.html", shows="refresh-target"), linked=False)
 
 
 def _media(sites: SimSites, site: SimSite) -> Iterator[SpecialResource]:
     lines = ["Bridges of the river: a report", "", "There are seven bridges, and the ferry makes eight."]
+    body = partial(formats.pdf, lines[0], lines)
     yield SpecialResource(
-        plain_file(
-            site,
-            "/files/report.pdf",
-            "application/pdf",
-            partial(formats.pdf, lines[0], lines),
-            answer=AnswerClass.DOCUMENT,
-            shows="pdf",
-        )
+        plain_file(site, "/files/report.pdf", "application/pdf", body, answer=AnswerClass.DOCUMENT, shows="pdf")
     )
     text = b"Notes without markup: <b>this is not bold</b>, and http://nowhere.test/ is no link.\n"
     yield SpecialResource(

@@ -77,11 +77,11 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     answer: AnswerClass
     http_status: int
-    verdict: SimVerdict
+    verdict: SimVerdict = SimVerdict.ALLOWED
     #: Whether a complete crawl finds it, through links and redirects from the seeds that may be followed.
     expected: bool
     #: Its status after a complete crawl; None if it is not expected.
-    status: str | None
+    status: str | None = None
     target: str = ""
     noindex: bool = False
     nofollow: bool = False
@@ -93,6 +93,10 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     content_type: str = ""
     shows: str = ""
     links: tuple[LinkFact, ...] = ()
+
+
+#: The facts that a resource states under the same name.
+_TAKEN_OVER = tuple(name for name in Fact.__struct_fields__ if name not in ("url", "http_status", "status", "links"))
 
 
 def truth(web: SimWeb, host: str | None = None) -> Iterator[Fact]:
@@ -115,37 +119,16 @@ def fact(web: SimWeb, url: str) -> Fact:
     resource = web.find(host.lower().removesuffix(":80"), path)
     if resource is not None:
         return _fact(resource)
-    return Fact(
-        url=url,
-        host=host,
-        answer=AnswerClass.NOT_FOUND,
-        http_status=404,
-        verdict=SimVerdict.ALLOWED,
-        expected=False,
-        status=None,
-    )
+    return Fact(url=url, host=host, answer=AnswerClass.NOT_FOUND, http_status=404, expected=False)
 
 
 def _fact(resource: Resource) -> Fact:
     return Fact(
         url=resource.url,
-        host=resource.host,
-        answer=resource.answer,
         http_status=resource.status,
-        verdict=resource.verdict,
-        expected=resource.expected,
         status=_status(resource) if resource.expected else None,
-        target=resource.target,
-        noindex=resource.noindex,
-        nofollow=resource.nofollow,
-        duplicate=resource.duplicate,
-        near=resource.near,
-        title=resource.title,
-        language=resource.language,
-        encoding=resource.encoding,
-        content_type=resource.content_type,
-        shows=resource.shows,
         links=tuple([LinkFact(link.url, link.nofollow, link.tag) for link in resource.links]),
+        **{name: getattr(resource, name) for name in _TAKEN_OVER},
     )
 
 

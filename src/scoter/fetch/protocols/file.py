@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from msgspec.structs import replace
@@ -179,21 +180,6 @@ def _moment(seconds: float) -> datetime | None:
         return None
 
 
-def _with(
-    base: Exchange,
-    began: float,
-    *,
-    status: int = 200,
-    headers: Headers | None = None,
-    body: bytes = b"",
-    truncation: Truncation = Truncation.NOT,
-) -> Exchange:
+def _with(base: Exchange, began: float, **changes: Any) -> Exchange:
     """Return an exchange with its result and duration."""
-    return replace(
-        base,
-        status=status,
-        headers=base.headers if headers is None else headers,
-        body=body,
-        truncation=truncation,
-        timings=Timings(total=time.monotonic() - began),
-    )
+    return replace(base, timings=Timings(total=time.monotonic() - began), **changes)
