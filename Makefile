@@ -8,6 +8,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # pip compiles on one core; some packages ship files that no Python 3 can compile.
 COMPILE := $(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1 || true
 
+# The tests start hundreds of processes: without bytecode each would compile Scoter again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup dev demo test test-service test-browser test-spark test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch kill-batch kill-live \
   kill-fetchers bench bench-fetch bench-parse bench-batch bench-tables bench-live bench-compiled nginx wrk

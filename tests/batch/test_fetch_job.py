@@ -39,7 +39,7 @@ from scoter.store.warc import WarcReader
 
 Row = dict[str, Any]
 # Slow enough to be stopped in the middle; its hosts stand in both of two lists.
-SLOW = WebSpec(seed=3, hosts=6, pages=120, page_bytes=1_500, links=3, latency=0.15)
+SLOW = WebSpec(seed=3, hosts=6, pages=120, page_bytes=1_500, links=3, latency=0.05)
 PARSED = (Segment.parse_data, Segment.parse_text, Segment.crawl_parse)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,10 +29,18 @@ def test_failure_after_the_first_rows_is_a_query_error(session: SqlSession) -> N
 
 
 def test_ctrl_c_ends_a_query_as_a_keyboard_interrupt(session: SqlSession) -> None:
-    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Timer(0.3, interrupt).start()
 
     with pytest.raises(KeyboardInterrupt):
         list(session.query("SELECT sum(sqrt(i)) FROM range(100000000000) t(i)").rows)
+
+    assert time.monotonic() - sent[0] < 60  # the timeout of a test also ends the query, but later
 
 
 @pytest.mark.parametrize(
