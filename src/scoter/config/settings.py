@@ -34,6 +34,8 @@ from msgspec.structs import replace
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+SAME_NAME = ("=",)
+"""For ``nutch``: the Nutch property has the name of the setting, with dots instead of underscores."""
 NutchUnit = Literal["", "ms", "s", "min", "kbit/s", "expression", "lines"]
 
 
@@ -161,6 +163,8 @@ def _fields(section: str, struct: type[msgspec.Struct], hints: dict[str, Any]) -
             about = next((extra for extra in extras if isinstance(extra, Setting)), about)
         if getattr(struct, "planned", False) is True:
             about = replace(about, planned=True)
+        if about.nutch == SAME_NAME:
+            about = replace(about, nutch=(f"{section}.{field.name.replace('_', '.')}",))
         type_ = type_of(hint)
         if type_.item is Path and about.none == "off":
             about = replace(about, none="")

@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from scoter.config.settings import Section, setting
+from scoter.config.settings import SAME_NAME, Section, setting
 
 _LONGEST_INTERVAL = timedelta(days=24_855)  # seconds of the crawldb's 32 bits: 68 years
 _Status = Literal[
@@ -23,7 +23,7 @@ class GenerateSettings(Section, frozen=True):
         at_least=1,
     )
     count_mode: Literal["host", "domain"] = setting(
-        "host", "Whether generate.max_count applies per host or per domain.", nutch=("generate.count.mode",)
+        "host", "Whether generate.max_count applies per host or per domain.", nutch=SAME_NAME
     )
     partition_mode: Literal["host", "domain", "ip"] = setting(
         "host",
@@ -32,9 +32,7 @@ class GenerateSettings(Section, frozen=True):
         follows="fetch.queue_mode",
     )
     update_crawldb: bool = setting(
-        False,
-        "Leave out URLs of segments that are still being fetched, so that rounds may overlap.",
-        nutch=("generate.update.crawldb",),
+        False, "Leave out URLs of segments that are still being fetched, so that rounds may overlap.", nutch=SAME_NAME
     )
     mark_age: timedelta = setting(
         timedelta(days=7),
@@ -42,27 +40,23 @@ class GenerateSettings(Section, frozen=True):
         nutch=("crawl.gen.delay",),
         nutch_unit="ms",
     )
-    min_score: float | None = setting(0.0, "URLs with a lower sort value are left out.", nutch=("generate.min.score",))
-    min_interval: timedelta | None = setting(
-        None, "URLs with a longer fetch interval are left out.", nutch=("generate.min.interval",)
-    )
-    restrict_status: _Status | None = setting(
-        None, "Select only URLs with this status.", nutch=("generate.restrict.status",), none="any"
-    )
+    min_score: float | None = setting(0.0, "URLs with a lower sort value are left out.", nutch=SAME_NAME)
+    min_interval: timedelta | None = setting(None, "URLs with a longer fetch interval are left out.", nutch=SAME_NAME)
+    restrict_status: _Status | None = setting(None, "Select only URLs with this status.", nutch=SAME_NAME, none="any")
     hostdb: Path | None = setting(
-        None, "Folder of the hostdb for the two expressions below.", nutch=("generate.hostdb",), planned=True
+        None, "Folder of the hostdb for the two expressions below.", nutch=SAME_NAME, planned=True
     )
     fetch_delay_expr: str = setting(
         "",
         "Expression over a host's record that gives its delay.",
-        nutch=("generate.fetch.delay.expr",),
+        nutch=SAME_NAME,
         nutch_unit="expression",
         planned=True,
     )
     max_count_expr: str = setting(
         "",
         "Expression over a host's record that gives its maximum count.",
-        nutch=("generate.max.count.expr",),
+        nutch=SAME_NAME,
         nutch_unit="expression",
         planned=True,
     )
@@ -86,16 +80,12 @@ class CrawldbSettings(Section, frozen=True):
         at_most=_LONGEST_INTERVAL,
     )
     fetch_retry_max: int = setting(
-        3,
-        "Transient failures after which a URL counts as gone.",
-        nutch=("db.fetch.retry.max",),
-        at_least=0,
-        at_most=127,
+        3, "Transient failures after which a URL counts as gone.", nutch=SAME_NAME, at_least=0, at_most=127
     )
     fetch_schedule_class: str = setting(
         "default",
         "Fetch schedule: default, adaptive, mime-adaptive, or a plug-in.",
-        nutch=("db.fetch.schedule.class",),
+        nutch=SAME_NAME,
         example='"adaptive"',
     )
     fetch_schedule_adaptive_inc_rate: float = setting(
@@ -138,24 +128,15 @@ class CrawldbSettings(Section, frozen=True):
         at_most=1,
     )
     fetch_schedule_mime_file: Path | None = setting(
-        None,
-        "File with one content type and its two rates per line; empty means the built-in list.",
-        nutch=("db.fetch.schedule.mime.file",),
+        None, "File with one content type and its two rates per line; empty means the built-in list.", nutch=SAME_NAME
     )
 
-    update_additions_allowed: bool = setting(
-        True, "Let updatedb add newly found URLs.", nutch=("db.update.additions.allowed",)
-    )
+    update_additions_allowed: bool = setting(True, "Let updatedb add newly found URLs.", nutch=SAME_NAME)
     update_max_inlinks: int = setting(
-        10_000,
-        "Inlinks of a URL that an update considers, best scores first.",
-        nutch=("db.update.max.inlinks",),
-        at_least=1,
+        10_000, "Inlinks of a URL that an update considers, best scores first.", nutch=SAME_NAME, at_least=1
     )
-    update_purge_404: bool = setting(False, "Drop gone URLs at the next update.", nutch=("db.update.purge.404",))
-    update_purge_orphans: bool = setting(
-        False, "Drop orphaned URLs at the next update.", nutch=("db.update.purge.orphans",)
-    )
+    update_purge_404: bool = setting(False, "Drop gone URLs at the next update.", nutch=SAME_NAME)
+    update_purge_orphans: bool = setting(False, "Drop orphaned URLs at the next update.", nutch=SAME_NAME)
     url_normalizers: bool = setting(
         False, "Apply the URL normalisers to the crawldb at each update.", nutch=("crawldb.url.normalizers",)
     )
@@ -163,63 +144,50 @@ class CrawldbSettings(Section, frozen=True):
         False, "Apply the URL filters to the crawldb at each update.", nutch=("crawldb.url.filters",)
     )
     preserve_backup: bool = setting(
-        True, "Keep the previous version of the crawldb and the linkdb as a backup.", nutch=("db.preserve.backup",)
+        True, "Keep the previous version of the crawldb and the linkdb as a backup.", nutch=SAME_NAME
     )
     parsemeta_to_crawldb: tuple[str, ...] = setting(
-        (), "Parse metadata that is copied into the crawldb.", nutch=("db.parsemeta.to.crawldb",), example='["lang"]'
+        (), "Parse metadata that is copied into the crawldb.", nutch=SAME_NAME, example='["lang"]'
     )
 
-    injector_overwrite: bool = setting(
-        False, "Let a seed replace the record of a known URL.", nutch=("db.injector.overwrite",)
-    )
+    injector_overwrite: bool = setting(False, "Let a seed replace the record of a known URL.", nutch=SAME_NAME)
     injector_update: bool = setting(
-        False,
-        "Merge a seed's metadata, score and interval into the record of a known URL.",
-        nutch=("db.injector.update",),
+        False, "Merge a seed's metadata, score and interval into the record of a known URL.", nutch=SAME_NAME
     )
 
-    ignore_internal_links: bool = setting(
-        False, "Drop links to the page's own host or domain.", nutch=("db.ignore.internal.links",)
-    )
-    ignore_external_links: bool = setting(
-        False, "Drop links to other hosts or domains.", nutch=("db.ignore.external.links",)
-    )
+    ignore_internal_links: bool = setting(False, "Drop links to the page's own host or domain.", nutch=SAME_NAME)
+    ignore_external_links: bool = setting(False, "Drop links to other hosts or domains.", nutch=SAME_NAME)
     ignore_external_links_mode: Literal["host", "domain"] = setting(
-        "host", "Whether the two settings above compare hosts or domains.", nutch=("db.ignore.external.links.mode",)
+        "host", "Whether the two settings above compare hosts or domains.", nutch=SAME_NAME
     )
-    ignore_also_redirects: bool = setting(
-        True, "Apply the settings above to redirect targets too.", nutch=("db.ignore.also.redirects",)
-    )
+    ignore_also_redirects: bool = setting(True, "Apply the settings above to redirect targets too.", nutch=SAME_NAME)
     ignore_external_exemptions_file: Path | None = setting(
         None,
         "Rules for external links that are kept; required if the exemption ignoreexempt is active.",
-        nutch=("db.ignore.external.exemptions.file",),
+        nutch=SAME_NAME,
     )
     max_outlinks_per_page: int | None = setting(
-        100, "Maximum number of links kept per page.", nutch=("db.max.outlinks.per.page",), at_least=0
+        100, "Maximum number of links kept per page.", nutch=SAME_NAME, at_least=0
     )
     max_outlink_length: int | None = setting(
-        4_096,
-        "Maximum length of a link or redirect target, in characters.",
-        nutch=("db.max.outlink.length",),
-        at_least=1,
+        4_096, "Maximum length of a link or redirect target, in characters.", nutch=SAME_NAME, at_least=1
     )
 
-    score_injected: float = setting(1.0, "Score of a seed without one.", nutch=("db.score.injected",))
+    score_injected: float = setting(1.0, "Score of a seed without one.", nutch=SAME_NAME)
     score_link_external: float = setting(
-        1.0, "Factor for the score passed on by links to other hosts.", nutch=("db.score.link.external",)
+        1.0, "Factor for the score passed on by links to other hosts.", nutch=SAME_NAME
     )
     score_link_internal: float = setting(
-        1.0, "Factor for the score passed on by links to the same host.", nutch=("db.score.link.internal",)
+        1.0, "Factor for the score passed on by links to the same host.", nutch=SAME_NAME
     )
     score_count_filtered: bool = setting(
-        False, "Divide a page's score by all its links, not only by those kept.", nutch=("db.score.count.filtered",)
+        False, "Divide a page's score by all its links, not only by those kept.", nutch=SAME_NAME
     )
 
     signature_class: str = setting(
         "md5",
         "Signature: md5, text-md5, text-profile, simhash, or a plug-in.",
-        nutch=("db.signature.class",),
+        nutch=SAME_NAME,
         example='"text-profile"',
     )
     signature_text_profile_min_token_len: int = setting(
@@ -238,7 +206,7 @@ class CrawldbSettings(Section, frozen=True):
     stats_score_quantiles: tuple[float, ...] = setting(
         (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99),
         "Score quantiles shown by readdb --stats.",
-        nutch=("db.stats.score.quantiles",),
+        nutch=SAME_NAME,
         at_least=0,
         at_most=1,
     )

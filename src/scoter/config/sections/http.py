@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, Literal
 
-from scoter.config.settings import Section, setting
+from scoter.config.settings import SAME_NAME, Section, setting
 
 # Text that goes into a request's head: a line break in it would start a header of its own.
 ONE_LINE: Final = r"[^\x00-\x1f\x7f]*"
@@ -68,36 +68,34 @@ class HttpSettings(Section, frozen=True):
     timeout: timedelta = setting(
         timedelta(seconds=10),
         "Timeout for connecting and for each wait for data.",
-        nutch=("http.timeout",),
+        nutch=SAME_NAME,
         nutch_unit="ms",
         at_least=timedelta(milliseconds=1),
     )
     time_limit: timedelta | None = setting(
         timedelta(minutes=5),
         "Time limit of one download; what has arrived by then is kept and marked as truncated.",
-        nutch=("http.time.limit",),
+        nutch=SAME_NAME,
         departs="a download must not last forever",
     )
     partial_truncated: bool = setting(
-        False,
-        "Keep what has arrived of an interrupted download as truncated content.",
-        nutch=("http.partial.truncated",),
+        False, "Keep what has arrived of an interrupted download as truncated content.", nutch=SAME_NAME
     )
     http2: bool = setting(False, "Offer HTTP/2 to servers over TLS.", nutch=("http.useHttp2",))
     tls_certificates_check: bool = setting(
         True,
         "Refuse servers whose certificate is expired, self-signed or for another name.",
-        nutch=("http.tls.certificates.check",),
+        nutch=SAME_NAME,
         departs="forged pages must not enter the archive, and credentials must not reach an attacker",
     )
     accept: str = setting(
         "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
         "Accept header.",
-        nutch=("http.accept",),
+        nutch=SAME_NAME,
         pattern=ONE_LINE,
     )
     accept_language: str = setting(
-        "en-us,en-gb,en;q=0.7,*;q=0.3", "Accept-Language header.", nutch=("http.accept.language",), pattern=ONE_LINE
+        "en-us,en-gb,en;q=0.7,*;q=0.3", "Accept-Language header.", nutch=SAME_NAME, pattern=ONE_LINE
     )
     headers: tuple[str, ...] = setting(
         (),
@@ -106,14 +104,10 @@ class HttpSettings(Section, frozen=True):
         example='["DNT: 1"]',
     )
     enable_if_modified_since_header: bool = setting(
-        True,
-        "Request a page only if it has changed since it was last fetched.",
-        nutch=("http.enable.if.modified.since.header",),
+        True, "Request a page only if it has changed since it was last fetched.", nutch=SAME_NAME
     )
     enable_cookie_header: bool = setting(
-        True,
-        "Send the cookies from the URL's metadata or from agent.host_cookie_file.",
-        nutch=("http.enable.cookie.header",),
+        True, "Send the cookies from the URL's metadata or from agent.host_cookie_file.", nutch=SAME_NAME
     )
     keep_cookies: bool = setting(
         False,
@@ -121,34 +115,31 @@ class HttpSettings(Section, frozen=True):
         "cookies all are dropped.",
     )
     store_responsetime: bool = setting(
-        True, "Store the response time in the crawldb, as _rs_ in milliseconds.", nutch=("http.store.responsetime",)
+        True, "Store the response time in the crawldb, as _rs_ in milliseconds.", nutch=SAME_NAME
     )
     auth_file: Path | None = setting(None, "File with user names, passwords or tokens per host.")
 
-    proxy_type: Literal["http", "socks"] = setting("http", "Type of the proxy.", nutch=("http.proxy.type",))
-    proxy_host: str = setting("", "Host of the proxy; empty means none.", nutch=("http.proxy.host",), pattern=ONE_LINE)
+    proxy_type: Literal["http", "socks"] = setting("http", "Type of the proxy.", nutch=SAME_NAME)
+    proxy_host: str = setting("", "Host of the proxy; empty means none.", nutch=SAME_NAME, pattern=ONE_LINE)
     proxy_port: int | None = setting(
         None,
         "Port of the proxy; auto means the usual one for its type.",
-        nutch=("http.proxy.port",),
+        nutch=SAME_NAME,
         at_least=1,
         at_most=65_535,
         none="auto",
     )
-    proxy_username: str = setting("", "User name for the proxy.", nutch=("http.proxy.username",))
-    proxy_password: str = setting("", "Password for the proxy.", nutch=("http.proxy.password",), secret=True)
-    proxy_realm: str = setting("", "Realm or NTLM domain of the proxy.", nutch=("http.proxy.realm",))
+    proxy_username: str = setting("", "User name for the proxy.", nutch=SAME_NAME)
+    proxy_password: str = setting("", "Password for the proxy.", nutch=SAME_NAME, secret=True)
+    proxy_realm: str = setting("", "Realm or NTLM domain of the proxy.", nutch=SAME_NAME)
     proxy_exception_list: tuple[str, ...] = setting(
-        (),
-        "Hosts that bypass the proxy; a name may start or end with *.",
-        nutch=("http.proxy.exception.list",),
-        example='["*.example.org"]',
+        (), "Hosts that bypass the proxy; a name may start or end with *.", nutch=SAME_NAME, example='["*.example.org"]'
     )
 
     robots_agents: tuple[str, ...] = setting(
         (),
         "Further product names to look for in robots.txt, after agent.name.",
-        nutch=("http.robots.agents",),
+        nutch=SAME_NAME,
         pattern=PRODUCT,
         form="a word without spaces and slashes",
         example='["examplebot-image"]',
@@ -160,24 +151,15 @@ class HttpSettings(Section, frozen=True):
         example='["staging.example.org"]',
     )
     robots_403_allow: bool = setting(
-        True, "Treat a 403 response for robots.txt as allowing everything.", nutch=("http.robots.403.allow",)
+        True, "Treat a 403 response for robots.txt as allowing everything.", nutch=SAME_NAME
     )
     robots_503_defer_visits: bool = setting(
-        True, "Put a host on hold if robots.txt is answered with 5xx or 429.", nutch=("http.robots.503.defer.visits",)
+        True, "Put a host on hold if robots.txt is answered with 5xx or 429.", nutch=SAME_NAME
     )
     robots_503_defer_visits_delay: timedelta = setting(
-        timedelta(minutes=5),
-        "How long such a host is on hold.",
-        nutch=("http.robots.503.defer.visits.delay",),
-        nutch_unit="ms",
+        timedelta(minutes=5), "How long such a host is on hold.", nutch=SAME_NAME, nutch_unit="ms"
     )
     robots_503_defer_visits_retries: int = setting(
-        3,
-        "Retries of robots.txt before the host's URLs are postponed.",
-        nutch=("http.robots.503.defer.visits.retries",),
-        at_least=0,
-        at_most=1_000,
+        3, "Retries of robots.txt before the host's URLs are postponed.", nutch=SAME_NAME, at_least=0, at_most=1_000
     )
-    robots_redirect_max: int = setting(
-        5, "Redirects followed for robots.txt.", nutch=("http.robots.redirect.max",), at_least=0, at_most=20
-    )
+    robots_redirect_max: int = setting(5, "Redirects followed for robots.txt.", nutch=SAME_NAME, at_least=0, at_most=20)

@@ -3,7 +3,7 @@
 # No `from __future__ import annotations`: the annotations are read at run time.
 from datetime import timedelta
 
-from scoter.config.settings import Section, setting
+from scoter.config.settings import SAME_NAME, Section, setting
 from scoter.config.units import Size
 
 
@@ -38,28 +38,18 @@ class StoreSettings(Section, frozen=True):
 class SitemapSettings(Section, frozen=True):
     """Sitemaps as a source of URLs."""
 
-    strict_parsing: bool = setting(
-        True, "Accept only URLs below the sitemap's own path.", nutch=("sitemap.strict.parsing",)
-    )
-    url_filter: bool = setting(True, "Apply the URL filters to a sitemap's URLs.", nutch=("sitemap.url.filter",))
-    url_normalize: bool = setting(
-        True, "Apply the URL normalisers to a sitemap's URLs.", nutch=("sitemap.url.normalize",)
-    )
-    url_default_sitemap_xml: bool = setting(
-        True, "Try /sitemap.xml if robots.txt lists no sitemap.", nutch=("sitemap.url.default.sitemap.xml",)
-    )
+    strict_parsing: bool = setting(True, "Accept only URLs below the sitemap's own path.", nutch=SAME_NAME)
+    url_filter: bool = setting(True, "Apply the URL filters to a sitemap's URLs.", nutch=SAME_NAME)
+    url_normalize: bool = setting(True, "Apply the URL normalisers to a sitemap's URLs.", nutch=SAME_NAME)
+    url_default_sitemap_xml: bool = setting(True, "Try /sitemap.xml if robots.txt lists no sitemap.", nutch=SAME_NAME)
     url_overwrite_existing: bool = setting(
-        False,
-        "Let a sitemap change the score, interval and modified time of known URLs.",
-        nutch=("sitemap.url.overwrite.existing",),
+        False, "Let a sitemap change the score, interval and modified time of known URLs.", nutch=SAME_NAME
     )
-    redir_max: int = setting(
-        3, "Redirects followed for a sitemap.", nutch=("sitemap.redir.max",), at_least=0, at_most=20
-    )
-    size_max: Size = setting(Size(50 * 2**20), "Maximum size of a sitemap.", nutch=("sitemap.size.max",), at_least=1)
+    redir_max: int = setting(3, "Redirects followed for a sitemap.", nutch=SAME_NAME, at_least=0, at_most=20)
+    size_max: Size = setting(Size(50 * 2**20), "Maximum size of a sitemap.", nutch=SAME_NAME, at_least=1)
 
 
 class PublisherSettings(Section, frozen=True):
     """Publishers, which report the start, progress and end of a fetch."""
 
-    order: tuple[str, ...] = setting((), "Active publishers.", nutch=("publisher.order",), example='["file"]')
+    order: tuple[str, ...] = setting((), "Active publishers.", nutch=SAME_NAME, example='["file"]')

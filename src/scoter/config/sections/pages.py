@@ -5,7 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Literal
 
-from scoter.config.settings import Section, setting
+from scoter.config.settings import SAME_NAME, Section, setting
 from scoter.config.units import Size
 
 
@@ -79,8 +79,8 @@ class ParseSettings(Section, frozen=True):
     )
     script_links: bool = setting(False, "Extract links from scripts.")
     entries: int = setting(1000, "Entries of a feed, or members of a zip, that become pages; 0 means none.", at_least=0)
-    filter_urls: bool = setting(True, "Apply the URL filters to links.", nutch=("parse.filter.urls",))
-    normalize_urls: bool = setting(True, "Apply the URL normalisers to links.", nutch=("parse.normalize.urls",))
+    filter_urls: bool = setting(True, "Apply the URL filters to links.", nutch=SAME_NAME)
+    normalize_urls: bool = setting(True, "Apply the URL normalisers to links.", nutch=SAME_NAME)
     html_form_use_action: bool = setting(
         False, "Extract links from the actions of forms.", nutch=("parser.html.form.use_action",)
     )
@@ -122,23 +122,21 @@ class LanguageSettings(Section, frozen=True):
         ("detect", "identify"),
         "How the language is found, in order: detect uses headers and markup, identify uses the text and "
         "requires the extra language.",
-        nutch=("lang.extraction.policy",),
+        nutch=SAME_NAME,
     )
     analyze_max_length: int = setting(
         500,
         "Characters of text used to identify the language.",
-        nutch=("lang.analyze.max.length",),
+        nutch=SAME_NAME,
         at_least=1,
         at_most=1_000_000,
         departs="500 characters proved to be enough",
     )
-    identification_only_certain: bool = setting(
-        False, "Store a language only if it is certain.", nutch=("lang.identification.only.certain",)
-    )
+    identification_only_certain: bool = setting(False, "Store a language only if it is certain.", nutch=SAME_NAME)
     index_languages: tuple[str, ...] = setting(
         (),
         "Index only pages in these languages; empty means all.",
-        nutch=("lang.index.languages",),
+        nutch=SAME_NAME,
         example='["en", "de"]',
         planned=True,
     )
@@ -200,24 +198,22 @@ class IndexSettings(Section, frozen=True):
     static: tuple[str, ...] = setting(
         (),
         "Fields with a constant value, as field:value, for the filter static.",
-        nutch=("index.static",),
+        nutch=SAME_NAME,
         example='["source:crawl"]',
         planned=True,
     )
     parse_md: tuple[str, ...] = setting(
         ("metatag.description", "metatag.keywords"),
         "Parse metadata to index as fields, for the filter metadata.",
-        nutch=("index.parse.md",),
+        nutch=SAME_NAME,
         planned=True,
     )
-    content_md: tuple[str, ...] = setting(
-        (), "Content metadata to index as fields.", nutch=("index.content.md",), planned=True
-    )
-    db_md: tuple[str, ...] = setting((), "Crawldb metadata to index as fields.", nutch=("index.db.md",), planned=True)
+    content_md: tuple[str, ...] = setting((), "Content metadata to index as fields.", nutch=SAME_NAME, planned=True)
+    db_md: tuple[str, ...] = setting((), "Crawldb metadata to index as fields.", nutch=SAME_NAME, planned=True)
     replace_regexp: tuple[str, ...] = setting(
         (),
         "Replacements in fields, as field=/pattern/replacement/, for the filter replace.",
-        nutch=("index.replace.regexp",),
+        nutch=SAME_NAME,
         nutch_unit="lines",
         example='["title=/ +/ /"]',
         planned=True,
@@ -238,17 +234,12 @@ class IndexSettings(Section, frozen=True):
         planned=True,
     )
     links_outlinks_host_ignore: bool = setting(
-        False,
-        "Leave out links to the page's own host, for the filter links.",
-        nutch=("index.links.outlinks.host.ignore",),
-        planned=True,
+        False, "Leave out links to the page's own host, for the filter links.", nutch=SAME_NAME, planned=True
     )
     links_inlinks_host_ignore: bool = setting(
-        False, "Leave out links from the page's own host.", nutch=("index.links.inlinks.host.ignore",), planned=True
+        False, "Leave out links from the page's own host.", nutch=SAME_NAME, planned=True
     )
-    links_hosts_only: bool = setting(
-        False, "Index only the hosts of links.", nutch=("index.links.hosts.only",), planned=True
-    )
+    links_hosts_only: bool = setting(False, "Index only the hosts of links.", nutch=SAME_NAME, planned=True)
     subcollection_default_fieldname: str = setting(
         "subcollection", "Field of the filter subcollection.", nutch=("subcollection.default.fieldname",), planned=True
     )

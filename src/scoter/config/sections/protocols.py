@@ -4,7 +4,7 @@
 from datetime import timedelta
 from pathlib import Path
 
-from scoter.config.settings import Section, setting
+from scoter.config.settings import SAME_NAME, Section, setting
 from scoter.config.units import Size
 
 
@@ -12,9 +12,9 @@ class FileSettings(Section, frozen=True):
     """file: URLs; used only if fetch.protocols includes "file"."""
 
     content_limit: Size | None = setting(
-        Size(2**20), "Maximum size of a file; a longer one is truncated.", nutch=("file.content.limit",)
+        Size(2**20), "Maximum size of a file; a longer one is truncated.", nutch=SAME_NAME
     )
-    crawl_parent: bool = setting(True, "Link a folder to the folder above it.", nutch=("file.crawl.parent",))
+    crawl_parent: bool = setting(True, "Link a folder to the folder above it.", nutch=SAME_NAME)
     crawl_redirect_noncanonical: bool = setting(
         True, "Redirect a path with a symbolic link to the real path.", nutch=("file.crawl.redirect_noncanonical",)
     )
@@ -26,21 +26,19 @@ class FileSettings(Section, frozen=True):
 class FtpSettings(Section, frozen=True):
     """ftp: URLs; used only if fetch.protocols includes "ftp"."""
 
-    username: str = setting("anonymous", "User name.", nutch=("ftp.username",))
-    password: str = setting("anonymous@example.com", "Password.", nutch=("ftp.password",), secret=True)
+    username: str = setting("anonymous", "User name.", nutch=SAME_NAME)
+    password: str = setting("anonymous@example.com", "Password.", nutch=SAME_NAME, secret=True)
     content_limit: Size | None = setting(
-        Size(2**20), "Maximum size of a file; a longer one is truncated.", nutch=("ftp.content.limit",)
+        Size(2**20), "Maximum size of a file; a longer one is truncated.", nutch=SAME_NAME
     )
     timeout: timedelta = setting(
         timedelta(minutes=1),
         "Timeout for connecting and for each wait for data.",
-        nutch=("ftp.timeout",),
+        nutch=SAME_NAME,
         nutch_unit="ms",
         at_least=timedelta(milliseconds=1),
     )
-    keep_connection: bool = setting(
-        False, "Use one connection for several files of a host.", nutch=("ftp.keep.connection",)
-    )
+    keep_connection: bool = setting(False, "Use one connection for several files of a host.", nutch=SAME_NAME)
 
 
 class BrowserSettings(Section, frozen=True):

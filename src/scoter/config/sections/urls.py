@@ -3,7 +3,7 @@
 # No `from __future__ import annotations`: the annotations are read at run time.
 from pathlib import Path
 
-from scoter.config.settings import Section, setting
+from scoter.config.settings import SAME_NAME, Section, setting
 
 
 class UrlFilterSettings(Section, frozen=True):
@@ -12,7 +12,7 @@ class UrlFilterSettings(Section, frozen=True):
     order: tuple[str, ...] = setting(
         ("validator", "suffix"),
         "Active URL filters, in order.",
-        nutch=("urlfilter.order",),
+        nutch=SAME_NAME,
         example='["regex", "validator"]',
         departs="Nutch runs the active plug-ins in any order if it is empty",
     )
@@ -22,18 +22,16 @@ class UrlFilterSettings(Section, frozen=True):
         example='["ignoreexempt"]',
     )
     regex_file: Path | None = setting(
-        None, "Rule file of the filter regex; empty means the built-in rules.", nutch=("urlfilter.regex.file",)
+        None, "Rule file of the filter regex; empty means the built-in rules.", nutch=SAME_NAME
     )
     prefix_file: Path | None = setting(
-        None, "Prefixes for the filter prefix; required if it is active.", nutch=("urlfilter.prefix.file",)
+        None, "Prefixes for the filter prefix; required if it is active.", nutch=SAME_NAME
     )
     suffix_file: Path | None = setting(
-        None, "Rule file of the filter suffix; empty means the built-in rules.", nutch=("urlfilter.suffix.file",)
+        None, "Rule file of the filter suffix; empty means the built-in rules.", nutch=SAME_NAME
     )
     domain_file: Path | None = setting(
-        None,
-        "Hosts, domains and suffixes that the filter domain keeps; required if it is active.",
-        nutch=("urlfilter.domain.file",),
+        None, "Hosts, domains and suffixes that the filter domain keeps; required if it is active.", nutch=SAME_NAME
     )
     domaindenylist_file: Path | None = setting(
         None,
@@ -44,16 +42,16 @@ class UrlFilterSettings(Section, frozen=True):
         None, "Hosts and domains that the filter scope keeps; `scoter crawl` writes such a file."
     )
     fast_file: Path | None = setting(
-        None, "Rules per host and domain of the filter fast; required if it is active.", nutch=("urlfilter.fast.file",)
+        None, "Rules per host and domain of the filter fast; required if it is active.", nutch=SAME_NAME
     )
     fast_url_max_length: int | None = setting(
-        None, "Longest URL that the filter fast keeps.", nutch=("urlfilter.fast.url.max.length",), at_least=1
+        None, "Longest URL that the filter fast keeps.", nutch=SAME_NAME, at_least=1
     )
     fast_url_path_max_length: int | None = setting(
-        None, "Longest path that the filter fast keeps.", nutch=("urlfilter.fast.url.path.max.length",), at_least=1
+        None, "Longest path that the filter fast keeps.", nutch=SAME_NAME, at_least=1
     )
     fast_url_query_max_length: int | None = setting(
-        None, "Longest query that the filter fast keeps.", nutch=("urlfilter.fast.url.query.max.length",), at_least=0
+        None, "Longest query that the filter fast keeps.", nutch=SAME_NAME, at_least=0
     )
 
 
@@ -72,18 +70,16 @@ class UrlNormalizerSettings(Section, frozen=True):
     order: tuple[str, ...] = setting(
         ("basic",),
         "Active URL normalisers, in order.",
-        nutch=("urlnormalizer.order",),
+        nutch=SAME_NAME,
         example='["basic", "regex"]',
         departs="the rules of Nutch's regex normaliser do not suit every crawl",
     )
-    loop_count: int = setting(
-        1, "Maximum number of passes over the chain.", nutch=("urlnormalizer.loop.count",), at_least=1, at_most=100
-    )
+    loop_count: int = setting(1, "Maximum number of passes over the chain.", nutch=SAME_NAME, at_least=1, at_most=100)
     basic_host_trim_trailing_dot: bool = setting(
         False, "Remove a trailing dot from host names.", nutch=("urlnormalizer.basic.host.trim-trailing-dot",)
     )
     regex_file: Path | None = setting(
-        None, "Rule file of the normaliser regex; empty means the built-in rules.", nutch=("urlnormalizer.regex.file",)
+        None, "Rule file of the normaliser regex; empty means the built-in rules.", nutch=SAME_NAME
     )
     regex_file_partition: Path | None = _scope("partition")
     regex_file_generate_host_count: Path | None = _scope("generate_host_count")
@@ -107,12 +103,12 @@ class UrlNormalizerSettings(Section, frozen=True):
         None,
         "Hosts and their protocols for the normaliser protocol; this or urlnormalizer.protocols_rules is "
         "required if it is active.",
-        nutch=("urlnormalizer.protocols.file",),
+        nutch=SAME_NAME,
     )
     protocols_rules: tuple[str, ...] = setting(
         (),
         "Rules of the normaliser protocol, in place of a file.",
-        nutch=("urlnormalizer.protocols.rules",),
+        nutch=SAME_NAME,
         nutch_unit="lines",
         example='["*.example.org https"]',
     )
