@@ -7,13 +7,11 @@ record with the result of the fetch. Lines may have the fields of seed lists.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import closing
 from datetime import datetime
-from typing import IO
 
 from msgspec import Struct
 
-from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import SegmentInfo
 from scoter.batch.fetchlists.picker import UrlPicker, save_picked
@@ -24,7 +22,6 @@ from scoter.batch.urls.records import SeedRecords, first_seeds
 from scoter.batch.urls.seeds import SeedProblem, read_seeds, seed_sources
 from scoter.config import Config
 from scoter.engine import Engine
-from scoter.plugins import chain
 from scoter.store.disk import Scratch
 
 
@@ -52,20 +49,17 @@ def freegen(
     filter: bool = False,
     normalize: bool = False,
     lists: int | None = None,
-    stdin: IO[bytes] | None = None,
 ) -> FreegenResult:
     """Make one segment of the URLs in files, folders or standard input (``-``)."""
     # No limits per host: all URLs were requested explicitly.
     limits = limits_of(config, lists=lists, is_capped=False)
     sources = seed_sources(files, may_be_urls=False)
-    scoring = chain("scoring", config)
-    columns = schemas.plugin_columns(scoring)
-    records = SeedRecords(
-        UrlChains.from_config(config, "inject", filter=filter, normalize=normalize), scoring, columns, config, now
-    )
-    with closing(Scratch(crawl.scratch, "freegen")) as scratch:
+    columns = scoring_columns(config)
+    chains = UrlChains.from_config(config, "inject", filter=filter, normalize=normalize)
+    with Scratch(crawl.scratch, "freegen") as scratch:
         file = scratch.path / "seeds.parquet"
-        records.write(read_seeds(sources, stdin), file)
+        with SeedRecords(file, chains, config, now) as records:
+            records.add(read_seeds(sources))
         segments: Mapping[str, int] = {}
         if records.kept:
             rows = first_seeds(engine, file, columns)

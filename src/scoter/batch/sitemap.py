@@ -11,39 +11,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
 from datetime import datetime
 from pathlib import Path
-from typing import IO
 
 import ibis
-import pyarrow as pa
 import uvloop
 from msgspec import Struct
-from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import crawldb_snapshot, remove_backup
+from scoter.batch.crawldir.crawldb import crawldb_snapshot, remove_backup, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.export import only_row
+from scoter.batch.domainstats import FETCHED_STATUSES
 from scoter.batch.urls.chains import UrlChains
-from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, SitemapRecords, first_seeds, seed_schema
+from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, IS_KNOWN, OLD, SitemapRecords, flag_known, put_records
 from scoter.batch.urls.seeds import SeedProblem, seed_sources
 from scoter.batch.urls.sitemaps import SitemapCrawler, SitemapProblem, SitemapStart, read_sites, read_starts, save_sites
 from scoter.config import Config
-from scoter.engine import Engine, TableSource, file_source
+from scoter.engine import Engine, TableSource
 from scoter.engine.port import Rows
 from scoter.errors import UsageError
 from scoter.fetch.progress import Snapshot
 from scoter.fetch.protocols.request_headers import user_agent
-from scoter.plugins import Column, chain
 from scoter.store.disk import Scratch
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.tables import Table
 
 ROBOTS_CACHE = "robots.sqlite"
-_ENTRY = "sitemap_"
-_CHANGED = ("score", "interval", "modified_time")
-_HAVE_COPY = ("fetched", "notmodified")
 
 
 class SitemapResult(Struct, frozen=True, kw_only=True):
@@ -87,7 +81,6 @@ def sitemap(
     normalize: bool | None = None,
     overwrite: bool | None = None,
     on_progress: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,
-    stdin: IO[bytes] | None = None,
 ) -> SitemapResult:
     """Add the entries of sitemaps to the crawldb.
 
@@ -104,22 +97,25 @@ def sitemap(
         filter=settings.url_filter if filter is None else filter,
         normalize=settings.url_normalize if normalize is None else normalize,
     )
-    scoring = chain("scoring", config)
-    columns = schemas.plugin_columns(scoring)
+    columns = scoring_columns(config)
     named = (seed_sources(urls), seed_sources(hosts, may_be_urls=False))
-    with closing(Scratch(crawl.scratch, "sitemap")) as scratch, ExitStack() as held:
-        folder = scratch.path
-        known = held.enter_context(crawldb_snapshot(crawl, columns)).source
+    with Scratch(crawl.scratch, "sitemap") as scratch, crawldb_snapshot(crawl, columns) as snapshot:
+        folder, known = scratch.path, snapshot.source
         starts: Iterable[SitemapStart | SeedProblem]
-        starts = read_starts(*named, stdin) if urls or hosts else _sites(engine, known, folder, crawl)
-        records = SitemapRecords(folder / "entries.parquet", chains, scoring, columns, config, now)
-        with records, SqliteRobotsCache(crawl.path / ROBOTS_CACHE) as robots:
-            crawler = _crawl_sitemaps(config, records, robots, folder, starts, is_strict, on_progress)
-        put, new, old, with_fields = _count(engine, known, columns, folder)
-        changed = with_fields if overwrite else 0
+        starts = read_starts(*named) if urls or hosts else _sites(engine, known, folder, crawl)
+        file = folder / "entries.parquet"
+        with (
+            SitemapRecords(file, chains, config, now) as records,
+            SqliteRobotsCache(crawl.path / ROBOTS_CACHE) as robots,
+        ):
+            crawler = SitemapCrawler(config, records, robots, folder, strict=is_strict, on_progress=on_progress)
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                runner.run(crawler.run(starts))
+        flagged, new, old = flag_known(engine, file, known, columns, folder)
+        changed = _count_changed(engine, flagged) if overwrite else 0
         if new or changed:
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=columns, writer="sitemap") as version:
-                engine.write(_overwriting if overwrite else _adding, {"known": known, "put": put}, version)
+                put_records(engine, flagged, known, _overwritten if overwrite else None, folder, version)
                 version.commit()
     remove_backup(crawl.crawldb, config)
     return SitemapResult(
@@ -140,24 +136,6 @@ def sitemap(
     )
 
 
-def _crawl_sitemaps(
-    config: Config,
-    records: SitemapRecords,
-    robots: SqliteRobotsCache,
-    folder: Path,
-    starts: Iterable[SitemapStart | SeedProblem],
-    strict: bool,
-    on_progress: Callable[[Snapshot, int], None],
-) -> SitemapCrawler:
-    async def run() -> SitemapCrawler:
-        crawler = SitemapCrawler(config, records, robots, folder, strict=strict, on_progress=on_progress)
-        await crawler.run(starts)
-        return crawler
-
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(run())
-
-
 def _sites(engine: Engine, known: TableSource, folder: Path, crawl: CrawlDir) -> Iterator[SitemapStart]:
     file = folder / "sites.parquet"
     if not known.files or not save_sites(engine, known, file):
@@ -169,48 +147,23 @@ def _sites(engine: Engine, known: TableSource, folder: Path, crawl: CrawlDir) ->
     return read_sites(file)
 
 
-def _count(
-    engine: Engine, known: TableSource, columns: Sequence[Column], folder: Path
-) -> tuple[TableSource, int, int, int]:
-    """Return distinct entries; the number of new and known ones, and of known ones that set a field."""
-    first = first_seeds(engine, folder / "entries.parquet", columns)
-    put = file_source(folder / "put.parquet", seed_schema(columns))
-    total = engine.save(first, put.schema, Path(put.files[0]))
-    rows = engine.read(put)
-    there = engine.read(replace(known, schema=pa.schema([known.schema.field("url")]))).select("url")
-    met = rows.semi_join(there, "url")
-    has_field = met[HAS_SCORE] | met[HAS_INTERVAL] | met.modified_time.notnull()
-    counted = met.aggregate(known=met.count(), with_fields=has_field.cast("int64").sum().coalesce(0))
-    old, with_fields = next(
-        (row["known"], row["with_fields"]) for each in engine.batches(counted) for row in each.to_pylist()
-    )
-    return put, total - old, old, with_fields
+def _count_changed(engine: Engine, flagged: TableSource) -> int:
+    """Return the number of known URLs whose entry sets a field."""
+    rows = engine.read(flagged)
+    met = rows.filter(rows[IS_KNOWN] & (rows[HAS_SCORE] | rows[HAS_INTERVAL] | rows.modified_time.notnull()))
+    return int(only_row(engine.batches(met.aggregate(changed=met.count())))["changed"])
 
 
-def _adding(inputs: Mapping[str, Rows]) -> Rows:
-    known, put = inputs["known"], inputs["put"]
-    return known.union(put.anti_join(known, "url").select(known.columns))
+def _overwritten(met: Rows, names: Sequence[str]) -> Rows:
+    """Return known records with the fields that their entries set.
 
-
-def _overwriting(inputs: Mapping[str, Rows]) -> Rows:
-    known, put = inputs["known"], inputs["put"]
-    entries = put.select(**{_ENTRY + name: put[name] for name in ("url", *_CHANGED, HAS_SCORE, HAS_INTERVAL)})
-    met = known.left_join(entries, known.url == entries[_ENTRY + "url"])
-    changed = {name: met[name] for name in known.columns}
-    changed["score"] = ibis.ifelse(met[_ENTRY + HAS_SCORE].fill_null(False), met[_ENTRY + "score"], met.score)
-    changed["interval"] = ibis.ifelse(
-        met[_ENTRY + HAS_INTERVAL].fill_null(False), met[_ENTRY + "interval"], met.interval
-    )
-    changed["modified_time"] = _modified(met)
-    return met.select(**changed).union(put.anti_join(known, "url").select(known.columns))
-
-
-def _modified(met: Rows) -> Rows:
-    """Return the new modified times. For a page that we have, only an earlier time is used.
-
-    A later time would be sent as If-Modified-Since, the server would answer that the page has not changed since, and
-    the old copy would never be replaced.
+    For a page that we have, only an earlier modified time is used. A later one would be sent as If-Modified-Since, the
+    server would answer that the page has not changed since, and the old copy would never be replaced.
     """
-    old, new = met.modified_time, met[_ENTRY + "modified_time"]
-    counts = ~met.status.isin(_HAVE_COPY) | (new < old).fill_null(False)
-    return ibis.ifelse(new.notnull() & counts, new, old)
+    changed = {name: met[OLD + name] for name in names}
+    changed["score"] = ibis.ifelse(met[HAS_SCORE], met.score, changed["score"])
+    changed["interval"] = ibis.ifelse(met[HAS_INTERVAL], met.interval, changed["interval"])
+    old, new = changed["modified_time"], met.modified_time
+    counts = ~changed["status"].isin(FETCHED_STATUSES) | (new < old).fill_null(False)
+    changed["modified_time"] = ibis.ifelse(new.notnull() & counts, new, old)
+    return met.select(**changed)

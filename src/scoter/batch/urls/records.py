@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.export import only_row
 from scoter.batch.crawldir.schemas import drop_nulls, row_of
 from scoter.batch.urls.chains import UrlChains
 from scoter.batch.urls.seeds import Seed, SeedLine, SeedProblem, parse_seed
@@ -22,19 +21,26 @@ from scoter.config import Config
 from scoter.core.datum import CrawlDatum, DbStatus
 from scoter.core.scoring import ScoringChain
 from scoter.core.url import Url
-from scoter.engine import Engine, TableSource
-from scoter.engine.port import Rows
+from scoter.engine import Engine, TableSource, file_source, source_of
+from scoter.engine.port import Rows, save_source
 from scoter.engine.portable import first_rows
 from scoter.errors import UrlError
 from scoter.parse.feeds.sitemap import SitemapEntry
-from scoter.plugins import Column
+from scoter.plugins import Column, chain
 from scoter.store.disk import disk_errors
+from scoter.store.tables import NewVersion
 from scoter.store.tables.schema import with_columns
 
 MAX_PROBLEMS = 20
 """Problems kept for display; further ones are only counted."""
 ROWS = 10_000
 SEED_NUMBER, HAS_SCORE, HAS_INTERVAL = "seed_number", "seed_has_score", "seed_has_interval"
+IS_KNOWN = "seed_is_known"
+OLD = "old_"
+"""The prefix of the columns of a known record, next to those of its seed."""
+
+Merge: TypeAlias = Callable[[Rows, Sequence[str]], Rows]
+"""From known records (``OLD``) joined with their seeds, and the columns of the crawldb, to the new records."""
 
 
 def seed_schema(columns: Sequence[Column]) -> Any:
@@ -45,49 +51,100 @@ def seed_schema(columns: Sequence[Column]) -> Any:
 
 def first_seeds(engine: Engine, file: Path, columns: Sequence[Column]) -> Rows:
     """Return the records of a file; if a URL occurs twice, its first record."""
-    rows = engine.read(TableSource(files=(str(file),), schema=seed_schema(columns), defaults={}))
+    rows = engine.read(file_source(file, seed_schema(columns)))
     return first_rows(rows, ["url"], [rows[SEED_NUMBER]])
 
 
-class SeedRecords:
-    """Turns seed lines into records and counts the rejected lines."""
+def flag_known(
+    engine: Engine, seeds: Path, known: TableSource, columns: Sequence[Column], folder: Path
+) -> tuple[TableSource, int, int]:
+    """Return the distinct records of a file with a flag for known URLs, and the number of new and known ones."""
+    first = first_seeds(engine, seeds, columns)
+    there = engine.read(source_of(known, ["url"])).select(there_url="url")
+    met = first.left_join(there, first.url == there.there_url)
+    schema, file = seed_schema(columns).append(pa.field(IS_KNOWN, pa.bool_())), folder / "flagged.parquet"
+    total = engine.save(met.mutate(**{IS_KNOWN: met.there_url.notnull()}), schema, file)
+    rows = engine.read(file_source(file, schema))
+    old = only_row(engine.batches(rows.filter(rows[IS_KNOWN]).aggregate(known=rows[IS_KNOWN].count())))["known"]
+    return file_source(file, schema), total - old, old
 
-    def __init__(
-        self,
-        chains: UrlChains,
-        scoring: Sequence[tuple[str, Any]],
-        columns: Sequence[Column],
-        config: Config,
-        now: datetime,
-    ) -> None:
-        self.kept = self.filtered = self.not_urls = self.bad_fields = 0
-        self.problems: list[SeedProblem] = []
+
+def put_records(
+    engine: Engine, flagged: TableSource, known: TableSource, merge: Merge | None, folder: Path, version: NewVersion
+) -> None:
+    """Write known records and those that ``flag_known`` returned; without ``merge``, known URLs stay unchanged."""
+    rows, names = engine.read(flagged), known.schema.names
+    put = rows.filter(~rows[IS_KNOWN]).select(names)
+    if merge is not None:
+        again, old = rows.filter(rows[IS_KNOWN]), engine.read(known)
+        old = old.select(**{OLD + name: old[name] for name in names})
+        put = put.union(merge(again.join(old, again.url == old[OLD + "url"]), names))
+    source = save_source(engine, put, known.schema, folder / "put.parquet")
+    engine.write(_adding if merge is None else _replacing, {"known": known, "put": source}, version)
+
+
+def _adding(inputs: Mapping[str, Rows]) -> Rows:
+    return inputs["known"].union(inputs["put"])
+
+
+def _replacing(inputs: Mapping[str, Rows]) -> Rows:
+    return inputs["known"].anti_join(inputs["put"], "url").union(inputs["put"])
+
+
+class _RecordFile:
+    """Writes records to a temporary file as they arrive, and counts what it keeps and skips."""
+
+    def __init__(self, file: Path, chains: UrlChains, config: Config, now: datetime, score: float) -> None:
+        scoring = chain("scoring", config)
+        columns = schemas.plugin_columns(scoring)
+        self.kept = self.filtered = self.not_urls = 0
+        self._file = file
         self._chains = chains
         self._scoring = ScoringChain(scoring)
-        self._columns = columns
+        self._names = schemas.column_names(columns)
+        self._schema = seed_schema(columns)
         self._new = CrawlDatum(
             status=DbStatus.UNFETCHED,
             fetch_time=now,
             interval=config.db.fetch_interval_default,
-            score=config.db.score_injected,
+            score=score,
             extra=drop_nulls({column.name: column.default for column in columns}),
         )
+        self._rows: list[dict[str, Any]] = []
+        self._writer: Any = None
 
-    def write(self, lines: Iterable[SeedLine | SeedProblem], file: Path) -> None:
-        """Write the records of lines to a Parquet file, in batches."""
-        schema = seed_schema(self._columns)
-        rows: list[dict[str, Any]] = []
-        with disk_errors("write temporary files", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
-            for row in self.rows(lines):
-                rows.append(row)
-                if len(rows) == ROWS:
-                    writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=schema))
-                    rows.clear()
-            writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=schema))
+    def __enter__(self) -> Self:
+        with disk_errors("write temporary files", self._file):
+            self._writer = pq.ParquetWriter(self._file, self._schema, compression="lz4")
+        return self
 
-    def rows(self, lines: Iterable[SeedLine | SeedProblem]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of the lines whose URL the chains keep."""
-        names = schemas.column_names(self._columns)
+    def __exit__(self, *_: object) -> None:
+        with disk_errors("write temporary files", self._file), self._writer:
+            self._flush()
+
+    def _keep(self, url: Url, datum: CrawlDatum, *, has_score: bool, has_interval: bool) -> None:
+        self.kept += 1
+        own = {SEED_NUMBER: self.kept, HAS_SCORE: has_score, HAS_INTERVAL: has_interval}
+        self._rows.append(row_of(url, datum, self._names) | own)
+        if len(self._rows) >= ROWS:
+            with disk_errors("write temporary files", self._file):
+                self._flush()
+
+    def _flush(self) -> None:
+        self._writer.write_batch(pa.RecordBatch.from_pylist(self._rows, schema=self._schema))
+        self._rows.clear()
+
+
+class SeedRecords(_RecordFile):
+    """Turns seed lines into records and counts the rejected lines."""
+
+    def __init__(self, file: Path, chains: UrlChains, config: Config, now: datetime) -> None:
+        super().__init__(file, chains, config, now, config.db.score_injected)
+        self.bad_fields = 0
+        self.problems: list[SeedProblem] = []
+
+    def add(self, lines: Iterable[SeedLine | SeedProblem]) -> None:
+        """Write the records of the lines whose URL the chains keep."""
         for line in lines:
             if isinstance(line, SeedProblem):
                 self.not_urls += 1
@@ -106,13 +163,13 @@ class SeedRecords:
             if seed.wrong:
                 self.bad_fields += 1
                 self._note(SeedProblem(line.where, seed.text, "; ".join(seed.wrong)))
-            self.kept += 1
             datum = self._scored(url, seed)
-            row = row_of(url, datum, names)
-            row[SEED_NUMBER] = self.kept
-            row[HAS_SCORE] = seed.score is not None or datum.score != self._new.score
-            row[HAS_INTERVAL] = seed.interval is not None or datum.interval != self._new.interval
-            yield row
+            self._keep(
+                url,
+                datum,
+                has_score=seed.score is not None or datum.score != self._new.score,
+                has_interval=seed.interval is not None or datum.interval != self._new.interval,
+            )
 
     def _scored(self, url: Url, seed: Seed) -> CrawlDatum:
         datum = replace(
@@ -142,49 +199,16 @@ _INTERVALS = {
 }
 
 
-class SitemapRecords:
+class SitemapRecords(_RecordFile):
     """Turns sitemap entries into records, writes them as they arrive, and counts the skipped ones."""
 
-    def __init__(
-        self,
-        file: Path,
-        chains: UrlChains,
-        scoring: Sequence[tuple[str, Any]],
-        columns: Sequence[Column],
-        config: Config,
-        now: datetime,
-    ) -> None:
-        self.kept = self.filtered = self.not_urls = self.outside = 0
-        self._file = file
-        self._chains = chains
-        self._scoring = ScoringChain(scoring)
-        self._names = schemas.column_names(columns)
-        self._schema = seed_schema(columns)
+    def __init__(self, file: Path, chains: UrlChains, config: Config, now: datetime) -> None:
+        super().__init__(file, chains, config, now, DEFAULT_PRIORITY)
+        self.outside = 0
         db = config.db
         self._shortest = min(db.fetch_schedule_adaptive_min_interval, db.fetch_interval_max)
         self._longest = db.fetch_interval_max
         self._now = now
-        self._new = CrawlDatum(
-            status=DbStatus.UNFETCHED,
-            fetch_time=now,
-            interval=db.fetch_interval_default,
-            score=DEFAULT_PRIORITY,
-            extra=drop_nulls({column.name: column.default for column in columns}),
-        )
-        self._rows: list[dict[str, Any]] = []
-        self._stack = ExitStack()
-        self._writer: Any = None
-
-    def __enter__(self) -> Self:
-        with disk_errors("write temporary files", self._file):
-            self._writer = self._stack.enter_context(pq.ParquetWriter(self._file, self._schema, compression="lz4"))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with disk_errors("write temporary files", self._file), self._stack:
-            self._flush()
 
     def add(self, entries: Iterable[SitemapEntry], below: Sequence[str] | None = None) -> None:
         """Write the records of entries; with ``below``, only of those whose URL starts with one of these prefixes."""
@@ -201,15 +225,8 @@ class SitemapRecords:
             if url is None:
                 self.filtered += 1
                 continue
-            self.kept += 1
-            row = row_of(url, self._scoring.injected(url, self._datum(entry)), self._names)
-            row[SEED_NUMBER] = self.kept
-            row[HAS_SCORE] = entry.priority is not None
-            row[HAS_INTERVAL] = bool(entry.changefreq)
-            self._rows.append(row)
-            if len(self._rows) >= ROWS:
-                with disk_errors("write temporary files", self._file):
-                    self._flush()
+            datum = self._scoring.injected(url, self._datum(entry))
+            self._keep(url, datum, has_score=entry.priority is not None, has_interval=bool(entry.changefreq))
 
     def _datum(self, entry: SitemapEntry) -> CrawlDatum:
         interval = _INTERVALS.get(entry.changefreq)
@@ -219,7 +236,3 @@ class SitemapRecords:
             interval=self._new.interval if interval is None else min(max(interval, self._shortest), self._longest),
             modified_time=entry.lastmod if entry.lastmod is not None and entry.lastmod <= self._now else None,
         )
-
-    def _flush(self) -> None:
-        self._writer.write_batch(pa.RecordBatch.from_pylist(self._rows, schema=self._schema))
-        self._rows.clear()

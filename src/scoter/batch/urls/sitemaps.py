@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -315,13 +315,11 @@ def origin_of(url: Url) -> str:
     return url.text[: len(url.text) - len(url.target)]
 
 
-def read_starts(
-    urls: Iterable[SeedSource], hosts: Iterable[SeedSource], stdin: IO[bytes] | None = None
-) -> Iterator[SitemapStart | SeedProblem]:
+def read_starts(urls: Iterable[SeedSource], hosts: Iterable[SeedSource]) -> Iterator[SitemapStart | SeedProblem]:
     """Yield the starts that arguments and files name; a host without a scheme gets https."""
-    for line in read_seeds(urls, stdin):
+    for line in read_seeds(urls):
         yield line if isinstance(line, SeedProblem) else _start(line)
-    for line in read_seeds(hosts, stdin):
+    for line in read_seeds(hosts):
         if isinstance(line, SeedProblem):
             yield line
         else:

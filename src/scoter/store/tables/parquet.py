@@ -210,7 +210,7 @@ class PartWriter:
 
 def write_batches(file: Path, schema: Any, found: Iterable[Any]) -> None:
     """Write record batches to a temporary file."""
-    with disk_errors("write temporary files", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
+    with disk_errors("write temporary rows", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
         for batch in found:
             writer.write_batch(batch)
 
