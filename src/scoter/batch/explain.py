@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import scoring_columns, table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.lookup import find_rows, has_host, url_rows
 from scoter.batch.crawldir.schemas import datum_of
@@ -25,9 +26,8 @@ from scoter.core.display import ago, count
 from scoter.core.schedule import last_fetch
 from scoter.core.url import Url, canonical
 from scoter.engine.sources import source_of
-from scoter.plugins import Column, chain
+from scoter.plugins import chain
 from scoter.store.tables import Table
-from scoter.store.tables.versions import CURRENT
 
 MAX_SHOWN = 5
 """How many links, inlinks, duplicates and redirects are shown."""
@@ -81,14 +81,14 @@ class _CrawlTables:
     """The open tables of a crawl."""
 
     def __init__(self, crawl: CrawlDir, config: Config, stack: ExitStack) -> None:
-        self.extra: tuple[Column, ...] = schemas.plugin_columns(chain("scoring", config))
+        self.extra = scoring_columns(config)
         self.segments: Sequence[tuple[Segment, SegmentSources]] = [
             (segment, segment_sources([segment], self.extra)) for segment in crawl.all_segments()
         ]
         self.crawldb = self.linkdb = None
-        if (crawl.crawldb / CURRENT).exists():
+        if table_exists(crawl.crawldb):
             self.crawldb = stack.enter_context(Table.open(crawl.crawldb, schemas.CRAWLDB, extra=self.extra))
-        if (crawl.linkdb / CURRENT).exists():
+        if table_exists(crawl.linkdb):
             self.linkdb = stack.enter_context(Table.open(crawl.linkdb, schemas.LINKDB))
 
     def applied(self) -> tuple[str, ...]:
@@ -100,30 +100,24 @@ class _CrawlTables:
         return None if self.crawldb is None else next(url_rows(source_of(self.crawldb), url), None)
 
     def fetches(self, url: Url) -> tuple[Row, ...]:
-        found = [
-            {"segment": segment.name, **row} for segment, parts in self.segments for row in url_rows(parts.fetch, url)
-        ]
+        found = self.in_segments(lambda parts: url_rows(parts.fetch, url))
         return tuple(sorted(found, key=lambda row: (row["fetch_time"] is not None, row["fetch_time"])))
 
-    def parses(self, url: Url) -> Iterator[Row]:
-        for segment, parts in self.segments:
-            for row in url_rows(parts.parse_data, url):
-                yield {"segment": segment.name, **row}
-
-    def links(self, url: Url) -> Iterator[Row]:
-        for segment, parts in self.segments:
-            for row in url_rows(parts.links, url):
-                yield {"segment": segment.name, **row}
-
     def redirects_to(self, url: Url) -> Iterator[Row]:
+        wanted = {"redirect_key": url.key, "redirect_to": url.text}
+        for row in self.in_segments(lambda parts: find_rows(parts.fetch, wanted)):
+            yield {name: row[name] for name in ("segment", "url", "status")}
+
+    def in_segments(self, rows: Callable[[SegmentSources], Iterator[Row]]) -> Iterator[Row]:
+        """Yield rows of all segments, each with the name of its segment."""
         for segment, parts in self.segments:
-            for row in find_rows(parts.fetch, {"redirect_key": url.key, "redirect_to": url.text}):
-                yield {"segment": segment.name, "url": row["url"], "status": row["status"]}
+            for row in rows(parts):
+                yield {"segment": segment.name, **row}
 
     def listed(self, url: Url) -> Iterator[Segment]:
         """Yield the segments with a URL in their fetch lists but without an outcome for it."""
         for segment, parts in self.segments:
-            if _any(url_rows(parts.generate, url)) and not _any(url_rows(parts.fetch, url)):
+            if any(url_rows(parts.generate, url)) and not any(url_rows(parts.fetch, url)):
                 yield segment
 
     def inlinks(self, url: Url) -> RowSample:
@@ -156,9 +150,9 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
         record = record or known.record(wanted)
         is_kept, filters = trace_filters(wanted, chain("urlfilter", config))
         datum = None if record is None else datum_of(record, extra=schemas.column_names(known.extra))
-        is_due = datum is not None and _schedule(config).due(datum, now)[0]
+        is_due = datum is not None and chain("schedule", config)[0][1].due(datum, now)[0]
         fetches, listed = known.fetches(wanted), tuple(known.listed(wanted))
-        links, link_score = _best_links(known.links(wanted))
+        links, link_score = _best_links(known.in_segments(lambda parts: url_rows(parts.links, wanted)))
         return Explanation(
             asked=url,
             url=wanted,
@@ -174,7 +168,7 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
             listed=tuple(segment.name for segment in listed if not segment.is_fetched),
             skipped=tuple(segment.name for segment in listed if segment.is_fetched),
             fetches=fetches,
-            parses=tuple(known.parses(wanted)),
+            parses=tuple(known.in_segments(lambda parts: url_rows(parts.parse_data, wanted))),
             links=links,
             link_score=link_score,
             inlinks=known.inlinks(wanted),
@@ -187,10 +181,6 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
         )
 
 
-def _schedule(config: Config) -> Any:
-    return chain("schedule", config)[0][1]
-
-
 def _ahead(crawldb: Any, datum: CrawlDatum, now: datetime) -> int:
     better = pc.field("score") > datum.score
     return int(crawldb.count(better & (pc.field("fetch_time") <= pc.scalar(now))))
@@ -199,16 +189,12 @@ def _ahead(crawldb: Any, datum: CrawlDatum, now: datetime) -> int:
 def _best_links(links: Iterable[Row]) -> tuple[RowSample, float]:
     """Return the links with the highest scores, their number, and the sum of all scores."""
     count, total = 0, 0.0
-    best: list[tuple[float, int, Row]] = []
-    for count, link in enumerate(links, 1):
-        score = link["score"] or 0.0
-        total += score
-        heapq.heappush(best, (score, -count, link))
-        if len(best) > MAX_SHOWN:
-            heapq.heappop(best)
+    best: list[Row] = []
+    for count, link in enumerate(links, 1):  # noqa: B007 - the last number is the count
+        total += link["score"] or 0.0
+        best = heapq.nlargest(MAX_SHOWN, [*best, link], key=lambda each: each["score"] or 0.0)
     shown = ("segment", "source", "anchor", "rel", "score")
-    ordered = sorted(best, key=lambda each: (-each[0], -each[1]))
-    return RowSample(count, tuple({name: link[name] for name in shown} for _, _, link in ordered)), total
+    return RowSample(count, tuple({name: link[name] for name in shown} for link in best)), total
 
 
 def _hops(known: _CrawlTables, url: Url, fetches: Sequence[Row]) -> Iterator[Row]:
@@ -236,10 +222,6 @@ def _rules(config: Config) -> Iterator[str]:
         yield f"db.ignore_internal_links: a link from the same {own} is dropped"
     if not config.db.update_additions_allowed:
         yield "db.update_additions_allowed is off: links bring no new URLs"
-
-
-def _any(rows: Iterable[Row]) -> bool:
-    return any(True for _ in rows)
 
 
 def _some(rows: Iterable[Row], last: Callable[[Row], bool] = lambda row: False) -> RowSample:

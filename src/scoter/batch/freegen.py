@@ -68,7 +68,7 @@ def freegen(
             found = engine.read(picked)
             info = SegmentInfo(created=now, lists=limits.lists, urls=0, made_by="freegen", partition=limits.partition)
             full = found.join(rows, found.picked_url == rows.url)
-            segments = write_segments(crawl, engine, full, columns, info, now, scratch.path)
+            segments = write_segments(crawl, engine, full, columns, info, scratch.path)
     return FreegenResult(
         segments=segments,
         filtered=records.filtered,

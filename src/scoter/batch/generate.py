@@ -13,8 +13,8 @@ a killed job leaves no marks, and removing a segment releases its URLs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,7 +23,9 @@ import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import open_crawldb
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.export import only_row
 from scoter.batch.crawldir.segment import SegmentInfo
 from scoter.batch.fetchlists.candidates import (
     SORT_VALUE,
@@ -43,11 +45,10 @@ from scoter.core.expr import compile_expr
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
 from scoter.engine.portable import double
-from scoter.errors import UsageError, typed
+from scoter.errors import UsageError
 from scoter.plugins import chain
 from scoter.store.disk import Scratch
 from scoter.store.tables import Table
-from scoter.store.tables.versions import CURRENT
 
 SLACK, EXTRA, GROWTH = 1.2, 1_000, 4
 """How many more candidates than wanted are read, and how that grows when filters drop too many."""
@@ -90,9 +91,6 @@ def generate(
     counts towards; it does not change the URL. ``force`` also selects URLs that wait in other segments.
     """
     limits = limits_of(config, top_n=top_n, lists=lists, max_segments=max_segments)
-    if not (crawl.crawldb / CURRENT).exists():
-        hint = f"Add seed URLs first: scoter inject {typed(crawl.path)} URL"
-        raise UsageError("there is no crawldb yet", where=str(crawl.path), hint=hint)
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
     rules = SelectionRules(
@@ -107,28 +105,23 @@ def generate(
     )
     picker = UrlPicker(limits, UrlChains.from_config(config, "generate_host_count", filter=filter, normalize=normalize))
     marks = config.generate.update_crawldb if update_crawldb is None else update_crawldb
-    with (
-        closing(Scratch(crawl.scratch, "generate")) as scratch,
-        Table.open(crawl.crawldb, schemas.CRAWLDB, extra=columns) as table,
-    ):
+    with open_crawldb(crawl, config) as table, Scratch(crawl.scratch, "generate") as scratch:
         known = source_of(table, is_sorted=True)
         waiting = _waiting(crawl, engine, table, rules, config) if marks and not force else None
         rows = engine.read(known)
         selected = select_candidates(engine, rows, rules, waiting)
-        picked = save_picked(_picked(engine, selected.rows, picker, limits, table.manifest.rows), scratch.path)
-        skipped = {"dropped by filters": picker.filtered, "over the limit of their host": picker.capped}
+        total = table.manifest.rows
+        picked = save_picked(_picked(engine, selected.rows, picker, limits, total), scratch.path)
+        skipped = Counter({"dropped by filters": picker.filtered, "over the limit of their host": picker.capped})
         if not picker.picked:
-            return GenerateResult(
-                segments={},
-                known=table.manifest.rows,
-                skipped=_nonzero({**_count_skipped(engine, selected, table.manifest.rows), **skipped}),
-                next_due=_one(engine, next_due(rows, rules)),
-            )
+            due = only_row(engine.batches(next_due(rows, rules)))["next_due"]
+            skipped = _count_skipped(engine, selected, total) + skipped
+            return GenerateResult(segments={}, known=total, skipped=skipped, next_due=due)
         found = engine.read(picked)
         full = with_due_column(engine, found.join(rows, found.picked_url == rows.url), rules)
         info = SegmentInfo(created=now, lists=limits.lists, urls=0, partition=limits.partition)
-        segments = write_segments(crawl, engine, full, columns, info, now, scratch.path)
-        return GenerateResult(segments=segments, known=table.manifest.rows, skipped=_nonzero(skipped))
+        segments = write_segments(crawl, engine, full, columns, info, scratch.path)
+        return GenerateResult(segments=segments, known=total, skipped=+skipped)
 
 
 def limits_of(
@@ -206,20 +199,11 @@ def _best(engine: Engine, rows: Rows, wanted: int) -> Rows:
     return rows if edge is None else rows.filter(rows[SORT_VALUE] >= double(edge))
 
 
-def _count_skipped(engine: Engine, selected: Candidates, known: int) -> dict[str, int]:
+def _count_skipped(engine: Engine, selected: Candidates, known: int) -> Counter[str]:
     """Return how many URLs each rule dropped."""
-    counts, before = {}, known
+    counts: Counter[str] = Counter()
     for reason, rows in selected.remaining:
-        left = _one(engine, rows.aggregate(left=rows.count()))
-        counts[reason] = before - left
-        before = left
+        left = only_row(engine.batches(rows.aggregate(left=rows.count())))["left"]
+        counts[reason] = known - left
+        known = left
     return counts
-
-
-def _one(engine: Engine, rows: Rows) -> Any:
-    """Return the only value of the only row."""
-    return next(batch.column(0)[0].as_py() for batch in engine.batches(rows) if batch.num_rows)
-
-
-def _nonzero(counts: Mapping[str, int]) -> dict[str, int]:
-    return {reason: count for reason, count in counts.items() if count}

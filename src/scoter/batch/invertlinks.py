@@ -9,10 +9,8 @@ pages are kept as long as that segment exists. Nutch also filters the existing l
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 
 import ibis
 import pyarrow as pa
@@ -27,8 +25,9 @@ from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_chang
 from scoter.config import Config
 from scoter.config.sections.links import LinkdbSettings
 from scoter.engine import Engine, TableSource, source_of
-from scoter.engine.port import Rows
+from scoter.engine.port import Rows, save_source
 from scoter.errors import UsageError, typed
+from scoter.store.disk import Scratch
 from scoter.store.tables import Table
 
 _LINK = ("source", "url", "key", "host", "anchor")
@@ -63,7 +62,8 @@ def invertlinks(
     """Add the links of parsed segments to the linkdb; ``force`` also adds segments that are already in it."""
     if not segments:
         raise UsageError("no segment given", where=str(crawl.segments))
-    with linkdb_snapshot(crawl) as linkdb, tempfile.TemporaryDirectory(dir=_made(crawl.scratch)) as scratch:
+    with linkdb_snapshot(crawl) as linkdb, Scratch(crawl.scratch, "invertlinks") as scratch:
+        folder = scratch.path
         segments = sorted(segments, key=lambda each: each.name)
         for each in segments:
             _check(each, linkdb.applied, force)
@@ -75,30 +75,27 @@ def invertlinks(
         places = [order.index(each) for each in segments]
         parsed = _parsed(engine, pages)
         if chains.filters or chains.normalizers:
-            named = [engine.read(each).select("url") for each in links]
-            sources = engine.read(_all(links)).select(url="source")
-            changes = url_changes(engine, ibis.union(sources, parsed.select(url="source"), *named), chains)
+            read = [engine.read(each) for each in links]
+            named = [rows.select(url=name) for rows in read for name in ("url", "source")]
+            changes = url_changes(engine, ibis.union(parsed.select(url="source"), *named), chains)
             parsed = rewrite_urls(parsed, changes, "source")
+            new_links = [rewrite_urls(rewrite_urls(rows, changes, derived=DERIVED), changes, "source") for rows in read]
             links = [
-                _saved(
-                    engine, _rewrite_links(engine.read(each), changes), each.schema, Path(scratch) / f"{number}.parquet"
-                )
-                for number, each in enumerate(links)
+                save_source(engine, rows, each.schema, folder / f"{number}.parquet")
+                for number, (each, rows) in enumerate(zip(links, new_links, strict=True))
             ]
         latest = parsed.group_by("source").agg(segment=parsed.segment.max())
         latest = latest.filter(latest.segment.isin(places))
-        latest = engine.read(_saved(engine, latest, _PARSED, Path(scratch) / "parsed.parquet"))
+        latest = engine.read(save_source(engine, latest, _PARSED, folder / "parsed.parquet"))
         inputs = {"linkdb": linkdb.source, **{f"links{number}": each for number, each in enumerate(links)}}
 
         most = config.linkdb.max_inlinks
-        popular = popular_urls(engine, links, [linkdb.source], most, Path(scratch) / "popular.parquet")
+        popular = popular_urls(engine, links, [linkdb.source], most, folder / "popular.parquet")
 
         def job(tables: Mapping[str, Rows]) -> Rows:
             found = [_wanted(tables[f"links{n}"], config.linkdb, place) for n, place in enumerate(places)]
-            fresh = ibis.union(*found)
-            fresh = fresh.semi_join(latest, ["source", "segment"]).drop("segment")
-            before = unnest_inlinks(tables["linkdb"])
-            before = before.anti_join(latest, "source")
+            fresh = ibis.union(*found).semi_join(latest, ["source", "segment"]).drop("segment")
+            before = unnest_inlinks(tables["linkdb"]).anti_join(latest, "source")
             return merge_links({0: before, 1: fresh}, most, popular)
 
         with Table.write(crawl.linkdb, schemas.LINKDB, writer="invertlinks", clock=lambda: now) as new:
@@ -167,25 +164,3 @@ def _parsed(engine: Engine, pages: Sequence[TableSource]) -> Rows:
         rows = rows.filter(rows.parse_status == "success")
         found.append(rows.select(source="url", segment=ibis.literal(number, "int32")))
     return ibis.union(*found)
-
-
-def _rewrite_links(links: Rows, changes: Rows) -> Rows:
-    """Return links with their targets and sources changed."""
-    links = rewrite_urls(links, changes, derived=DERIVED)
-    return rewrite_urls(links, changes, "source")
-
-
-def _all(sources: Sequence[TableSource]) -> TableSource:
-    return TableSource(
-        files=tuple(file for each in sources for file in each.files), schema=sources[0].schema, defaults={}
-    )
-
-
-def _saved(engine: Engine, rows: Rows, schema: object, file: Path) -> TableSource:
-    engine.save(rows, schema, file)
-    return TableSource(files=(str(file),), schema=schema, defaults={})
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

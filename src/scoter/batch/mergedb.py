@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -15,17 +14,17 @@ import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import scoring_columns, table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
 from scoter.core.datum import EPOCH, DbStatus, short_name
-from scoter.engine import Engine, TableSource, file_source, source_of
-from scoter.engine.port import Rows
-from scoter.engine.portable import collect_sorted
+from scoter.engine import Engine, TableSource, source_of
+from scoter.engine.port import Rows, save_source
+from scoter.engine.portable import collect_sorted, timestamp
 from scoter.errors import UsageError
-from scoter.plugins import chain
+from scoter.store.disk import Scratch
 from scoter.store.tables import Table
-from scoter.store.tables.versions import CURRENT
 
 _UNFETCHED = short_name(DbStatus.UNFETCHED)
 
@@ -53,12 +52,11 @@ def mergedb(
     applied to any of the crawldbs count as applied to the new one.
     """
     check_new(out, out.crawldb, "crawldb")
-    extra = schemas.plugin_columns(chain("scoring", config))
+    extra = scoring_columns(config)
     chains = UrlChains.from_config(config, "crawldb", filter=filter, normalize=normalize)
-    out.scratch.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         tables = [stack.enter_context(Table.open(each.crawldb, schemas.CRAWLDB, extra=extra)) for each in crawls]
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=out.scratch)))
+        folder = stack.enter_context(Scratch(out.scratch, "mergedb")).path
         sources = [source_of(each, is_sorted=True) for each in tables]
         if chains.filters or chains.normalizers:
             sources = [
@@ -75,7 +73,7 @@ def mergedb(
 
 def check_new(out: CrawlDir, table: Path, name: str) -> None:
     """Raise if a crawl already has the table."""
-    if (table / CURRENT).exists():
+    if table_exists(table):
         raise UsageError(f"this crawl already has a {name}", where=str(out.path), hint="Pass a new directory.")
 
 
@@ -84,8 +82,7 @@ def _rewrite_records(engine: Engine, source: TableSource, chains: UrlChains, fil
     rows = engine.read(source)
     changes = url_changes(engine, rows, chains)
     schema = source.schema.append(pa.field("was", pa.utf8()))
-    engine.save(rewrite_urls(rows.mutate(was=rows.url), changes, derived=DERIVED), schema, file)
-    return file_source(file, schema)
+    return save_source(engine, rewrite_urls(rows.mutate(was=rows.url), changes, derived=DERIVED), schema, file)
 
 
 def _newest(tables: Mapping[str, Rows]) -> Rows:
@@ -115,5 +112,4 @@ def _merge_metadata(records: Rows) -> Rows:
 
 def _last_fetch(rows: Rows) -> Any:
     """Return when a URL was last fetched, like ``core.schedule.last_fetch``."""
-    epoch = ibis.literal(EPOCH, "timestamp('UTC', 6)")
-    return (rows.status == _UNFETCHED).ifelse(epoch, rows.fetch_time - rows.interval.as_interval("s"))
+    return (rows.status == _UNFETCHED).ifelse(timestamp(EPOCH), rows.fetch_time - rows.interval.as_interval("s"))

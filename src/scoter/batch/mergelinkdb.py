@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
@@ -20,11 +19,12 @@ from scoter.batch.crawldir.linkdb import merge_links, popular_urls, unnest_inlin
 from scoter.batch.mergedb import check_new
 from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
-from scoter.engine import Engine, TableSource, file_source
-from scoter.engine.port import Rows
+from scoter.engine import Engine, TableSource
+from scoter.engine.port import Rows, save_source
+from scoter.store.disk import Scratch
 from scoter.store.tables import Table
 
-_LINKS = pa.schema([("url", pa.utf8()), ("key", pa.utf8()), ("source", pa.utf8()), ("anchor", pa.utf8())])
+_LINKS = pa.schema(schemas.texts("url", "key", "source", "anchor"))
 
 
 class MergelinkdbResult(Struct, frozen=True, kw_only=True):
@@ -52,19 +52,13 @@ def mergelinkdb(
     check_new(out, out.linkdb, "linkdb")
     chains = UrlChains.from_config(config, "linkdb", filter=filter, normalize=normalize)
     has_chains = bool(chains.filters or chains.normalizers)
-    out.scratch.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         known = [stack.enter_context(linkdb_snapshot(each)) for each in crawls]
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=out.scratch)))
-        inputs = {
-            str(number): _rewrite_links(engine, each.source, chains, folder / f"{number}.parquet")
-            if has_chains
-            else each.source
-            for number, each in enumerate(known)
-        }
-
+        folder = stack.enter_context(Scratch(out.scratch, "mergelinkdb")).path
+        sources = [each.source for each in known]
+        if has_chains:
+            sources = [_rewrite_links(engine, each, chains, folder / f"{n}.parquet") for n, each in enumerate(sources)]
         most = config.linkdb.max_inlinks
-        sources = list(inputs.values())
         links, linkdbs = (sources, []) if has_chains else ([], sources)
         popular = popular_urls(engine, links, linkdbs, most, folder / "popular.parquet")
 
@@ -73,7 +67,7 @@ def mergelinkdb(
             return merge_links({0: ibis.union(*found)}, most, popular)
 
         new = stack.enter_context(Table.write(out.linkdb, schemas.LINKDB, writer="mergelinkdb", clock=lambda: now))
-        engine.write(job, weighted(inputs), new)
+        engine.write(job, weighted({str(number): each for number, each in enumerate(sources)}), new)
         manifest = new.commit(applied={name for each in known for name in each.applied})
         return MergelinkdbResult(records=sum(each.rows for each in known), urls=manifest.rows)
 
@@ -83,5 +77,4 @@ def _rewrite_links(engine: Engine, linkdb: TableSource, chains: UrlChains, file:
     links = unnest_inlinks(engine.read(linkdb))
     changes = url_changes(engine, ibis.union(links.select("url"), links.select(url="source")), chains)
     links = rewrite_urls(rewrite_urls(links, changes, derived={"key": "its_key"}), changes, "source")
-    engine.save(links, _LINKS, file)
-    return file_source(file, _LINKS)
+    return save_source(engine, links, _LINKS, file)

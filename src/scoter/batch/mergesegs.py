@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import math
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from importlib.metadata import version
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 import ibis
 import msgspec
@@ -26,9 +24,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.archives import ArchiveCopier
+from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
+from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.crawldir.segment import (
     FETCHED,
     INFO_FILE,
@@ -42,16 +41,17 @@ from scoter.batch.crawldir.segment import (
 from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
 from scoter.core.datum import FetchStatus, short_name
-from scoter.engine import Engine, TableSource
+from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
+from scoter.engine.portable import first_rows
 from scoter.errors import UsageError, typed
-from scoter.plugins import Column, chain
-from scoter.store.disk import disk_errors, sync_folder
+from scoter.plugins import Column
+from scoter.store.disk import Scratch, disk_errors, sync_folder
+from scoter.store.tables import PartSet
 from scoter.store.warc import ArchiveInfo
 
 _WITHOUT_CONTENT = [short_name(FetchStatus.RETRY), short_name(FetchStatus.NOTMODIFIED)]
 _MOVED = pa.schema([("page", pa.utf8()), ("file", pa.utf8()), ("offset", pa.int64()), ("size", pa.int64())])
-_ROWS = 10_000
 
 
 class MergesegsResult(Struct, frozen=True, kw_only=True):
@@ -88,11 +88,9 @@ def mergesegs(
     """
     segments = sorted(segments, key=lambda each: each.name)
     _check(out, segments, slice)
-    extra = schemas.plugin_columns(chain("scoring", config))
     chains = UrlChains.from_config(config, "default", filter=filter, normalize=normalize)
-    out.scratch.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out.scratch) as folder:
-        merge = _SegmentMerge(engine, segments, extra, chains, Path(folder))
+    with Scratch(out.scratch, "mergesegs") as scratch:
+        merge = _SegmentMerge(engine, segments, scoring_columns(config), chains, scratch.path)
         urls = merge.choose(slice)
         number = math.ceil(urls / slice) if slice else 1
         names = [f"{segments[-1].name}-{each:03d}" for each in range(1, max(number, 1) + 1)]
@@ -183,15 +181,8 @@ class _SegmentMerge:
             )
             self._changes = url_changes(self._engine, texts, self._chains)
         fetches = self._redirected(self._rewritten(fetches.mutate(was=fetches.url)))
-        newest = [
-            fetches.segment.desc(),
-            fetches.fetch_time.desc(),
-            fetches.was,
-            fetches.warc_file,
-            fetches.warc_offset,
-        ]
-        ranked = fetches.mutate(rank=ibis.row_number().over(group_by=fetches.url, order_by=newest))
-        chosen = ranked.filter(ranked.rank == 0)
+        newest = [ibis.desc("segment"), ibis.desc("fetch_time"), "was", "warc_file", "warc_offset"]
+        chosen = first_rows(fetches, ["url"], newest)
         place = ibis.row_number().over(order_by=[chosen.key, chosen.url])
         number = (place / most).floor().cast("int32") if most else ibis.literal(0, "int32")
         schema = self._counted[0].fetch.schema
@@ -199,7 +190,7 @@ class _SegmentMerge:
             schema = schema.append(pa.field(name, kind))
         file = self._folder / "chosen.parquet"
         urls = self._engine.save(chosen.mutate(slice=number), schema, file)
-        self._chosen = self._engine.read(TableSource(files=(str(file),), schema=schema, defaults={}))
+        self._chosen = self._engine.read(file_source(file, schema))
         return urls
 
     def fill(self, number: int, about: ArchiveInfo, now: datetime, into: Segment) -> tuple[int, bool]:
@@ -209,17 +200,15 @@ class _SegmentMerge:
             moved = self._engine.read(self._moved(chosen, archive, self._folder / f"moved-{number}.parquet"))
         joined = chosen.left_join(moved, chosen.url == moved.page)
         fetches = joined.mutate(warc_file=joined.file, warc_offset=joined.offset, warc_length=joined.size)
-        urls = self._save(fetches, into.crawl_fetch(self._extra).schema, into.path / "crawl_fetch" / "part-00001")
-        generates = self._of(chosen, self._all(lambda each: each.generate))
-        self._save(generates, into.crawl_generate(self._extra).schema, into.path / "crawl_generate" / "list-00000")
+        urls = self._save(fetches, into.crawl_fetch(self._extra))
+        self._save(
+            self._of(chosen, self._all(lambda each: each.generate)), into.crawl_generate(self._extra), "list-00000"
+        )
         if not self._segments[0].is_parsed:
             return urls, False
-        datas = self._pages(chosen, self._all(lambda each: each.parse_data))
-        texts = self._pages(chosen, self._all(lambda each: each.parse_text))
-        links = self._links(chosen)
-        self._save(datas, into.parse_data().schema, into.path / "parse_data" / "part-00001")
-        self._save(texts, into.parse_text().schema, into.path / "parse_text" / "part-00001")
-        self._save(links, into.crawl_parse(self._extra).schema, into.path / "crawl_parse" / "part-00001")
+        self._save(self._pages(chosen, self._all(lambda each: each.parse_data)), into.parse_data())
+        self._save(self._pages(chosen, self._all(lambda each: each.parse_text)), into.parse_text())
+        self._save(self._links(chosen), into.crawl_parse(self._extra))
         return urls, True
 
     def _all(self, part: Callable[[SegmentSources], TableSource]) -> Rows:
@@ -267,15 +256,16 @@ class _SegmentMerge:
         new["detail"] = dropped.ifelse(ibis.literal("target not kept: filtered: ") + joined.redirect_to, joined.detail)
         return joined.mutate(**new).select(*fetches.columns)
 
-    def _save(self, rows: Rows, schema: Any, file: Path) -> int:
+    def _save(self, rows: Rows, parts: PartSet, name: str = "part-00001") -> int:
+        file = Path(parts.location(f"{name}.parquet"))
         file.parent.mkdir(exist_ok=True)
-        return self._engine.save(rows.select(*schema.names), schema, file.with_suffix(".parquet"))
+        return self._engine.save(rows.select(*parts.schema.names), parts.schema, file)
 
     def _moved(self, chosen: Rows, archive: ArchiveCopier, file: Path) -> TableSource:
         """Copy the captures of chosen pages, archive by archive, and return their new locations."""
         wanted = chosen.filter(chosen.warc_file.notnull())
         wanted = wanted.select("segment", "warc_file", "warc_offset", "url")
-        rows = _rows(self._engine.batches(wanted.order_by(["segment", "warc_file", "warc_offset"])))
+        rows = iter_rows(self._engine.batches(wanted.order_by(["segment", "warc_file", "warc_offset"])))
         with pq.ParquetWriter(file, _MOVED) as writer:
             for (segment, name), pages in groupby(rows, key=itemgetter("segment", "warc_file")):
                 # All captures of an archive at once, because the copier needs their offsets.
@@ -288,10 +278,4 @@ class _SegmentMerge:
                     for url in urls[place]
                 ]
                 writer.write_batch(pa.RecordBatch.from_pylist(found, schema=_MOVED))
-        return TableSource(files=(str(file),), schema=_MOVED, defaults={})
-
-
-def _rows(batches: Iterator[Any]) -> Iterator[dict[str, Any]]:
-    for batch in batches:
-        for start in range(0, batch.num_rows, _ROWS):
-            yield from batch.slice(start, _ROWS).to_pylist()
+        return file_source(file, _MOVED)

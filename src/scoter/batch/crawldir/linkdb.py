@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
+from scoter.engine.portable import first_rows
 
 _WEIGHT = 5.0
 """Collecting links into lists needs about five times the memory of joining the same rows: 2 million links (58 MB of
@@ -61,9 +62,8 @@ def merge_links(links: Mapping[int, Rows], limit: int, popular: Rows | None) -> 
     if popular is not None:
         # A window function keeps everything that it sorts in memory, so only the few popular URLs go through one.
         many = once.semi_join(popular, "url")
-        place = ibis.row_number().over(group_by=many.url, order_by=[many.age, many.source])
-        first = many.mutate(place=place)
-        once = ibis.union(first.filter(first.place < limit).drop("place"), once.anti_join(popular, "url"))
+        first = first_rows(many, ["url"], [many.age, many.source], limit)
+        once = ibis.union(first, once.anti_join(popular, "url"))
     # In DuckDB a list of structs needs more than twice the memory of a list of texts: 2 million links did not fit into
     # 730 MB. The separator is safe: a URL holds no line break.
     lists = once.group_by("url").agg(key=once.key.min(), texts=(once.source + "\n" + once.anchor).collect())

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,6 @@ from scoter.engine import Engine
 from scoter.engine.port import Rows
 from scoter.plugins import Column
 from scoter.store.disk import disk_errors, sync_folder
-from scoter.store.tables import OpenPart
 from scoter.store.tables.local import LocalStorage
 from scoter.store.tables.schema import with_columns
 
@@ -34,13 +32,7 @@ _BATCH_ROWS = 16_384
 
 
 def write_segments(
-    crawl: CrawlDir,
-    engine: Engine,
-    rows: Rows,
-    columns: Sequence[Column],
-    info: SegmentInfo,
-    now: datetime,
-    folder: Path,
+    crawl: CrawlDir, engine: Engine, rows: Rows, columns: Sequence[Column], info: SegmentInfo, folder: Path
 ) -> Mapping[str, int]:
     """Write records, which have the columns segment, list and place; return the number of URLs of each segment."""
     file = folder / "packed.parquet"
@@ -54,7 +46,7 @@ def write_segments(
         for number, draft in sorted(drafts.items()):
             data = msgspec.json.encode(msgspec.structs.replace(info, urls=counts[number])) + b"\n"
             LocalStorage(draft.path).replace(INFO_FILE, data)
-            name = crawl.new_segment_name(now)
+            name = crawl.new_segment_name(info.created)
             with disk_errors("name the segment", draft.path):
                 draft.path.rename(crawl.segments / name)
                 sync_folder(crawl.segments)
@@ -79,15 +71,11 @@ def _write(
             with parts.part(f"list-{list_number:05d}") as part:
                 part.write(empty)
                 if next_list is not None and next_list[0] == list_number:
-                    counts[number] += _fill(part, (batch for _, __, batch in next_list[1]))
+                    for _, _, batch in next_list[1]:
+                        part.write(batch)
                     next_list = next(by_list, None)
+                counts[number] += part.rows
     return counts
-
-
-def _fill(part: OpenPart, batches: Iterator[Any]) -> int:
-    for batch in batches:
-        part.write(batch)
-    return part.rows
 
 
 def _runs(file: Path) -> Iterator[tuple[int, int, Any]]:

@@ -51,9 +51,7 @@ class UrlChains(Struct, frozen=True):
         return url if keeps(url, self.filters) else None
 
 
-CHANGES_SCHEMA = pa.schema(
-    [("changed", pa.utf8()), ("becomes", pa.utf8()), ("its_key", pa.utf8()), ("its_host", pa.utf8())]
-)
+CHANGES_SCHEMA = pa.schema([(name, pa.utf8()) for name in ("changed", "becomes", "its_key", "its_host")])
 """A URL that changes and what it becomes; null if it is dropped."""
 DERIVED = {"key": "its_key", "host": "its_host"}
 """The columns that are derived from a URL, and their names in ``CHANGES_SCHEMA``."""

@@ -120,7 +120,7 @@ class PartSet:
         self._bulky = tuple(bulky)
         self.schema = with_columns(schema, extra)
         self._place = storage_at(folder, options)
-        self._defaults = defaults_of(extra, defaults)
+        self.defaults = defaults_of(extra, defaults)
         self._bounds = bounds or PartLimits()
 
     def __repr__(self) -> str:
@@ -151,12 +151,11 @@ class PartSet:
     @property
     def files(self) -> tuple[str, ...]:
         """The paths or URLs of the finished parts, for engines that read them directly."""
-        return tuple(self._place.location(name) for name in self.finished())
+        return tuple(map(self.location, self.finished()))
 
-    @property
-    def defaults(self) -> Defaults:
-        """The defaults of missing columns, by name."""
-        return self._defaults
+    def location(self, name: str) -> str:
+        """Return the path or URL of a part."""
+        return self._place.location(name)
 
     def recover(self) -> list[str]:
         """Remove unfinished parts that killed processes left, and return their names; those being written stay."""
@@ -167,9 +166,8 @@ class PartSet:
 
     def dataset(self) -> Any:
         """Return all finished parts as one Arrow dataset of the wanted columns."""
-        return dataset_of(
-            self._place, [(name, self._stored(name)) for name in self.finished()], self.schema, self._defaults
-        )
+        files = [(name, self._stored(name)) for name in self.finished()]
+        return dataset_of(self._place, files, self.schema, self.defaults)
 
     def scan(self, columns: Sequence[str] | None = None, where: Any = None) -> Iterator[Any]:
         """Yield record batches of some columns, of the rows that pass a filter (an Arrow expression)."""
@@ -190,7 +188,7 @@ class PartSet:
             draft.discard()
             taken = UsageError("a part of this name already exists", where=self._place.location(name))
             raise taken from FileExistsError(name)
-        return OpenPart(self._place, name, draft, self.schema, self._defaults)
+        return OpenPart(self._place, name, draft, self.schema, self.defaults)
 
     def _numbers(self) -> Iterator[int]:
         for name in self._place.entries() or ():

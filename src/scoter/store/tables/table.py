@@ -45,7 +45,7 @@ class Table(Closing):
         self.stored = manifest.schema()
         self.schema = self.stored if want is None else want
         self._place = place
-        self._defaults = defaults
+        self.defaults = defaults
         self._close = weakref.finalize(self, release)
         where = place.location(manifest.name)
         self.missing = missing(self.stored, self.schema, defaults, where)
@@ -97,15 +97,10 @@ class Table(Closing):
         """
         return tuple(self._place.location(self._name(part)) for part in self.manifest.parts)
 
-    @property
-    def defaults(self) -> Defaults:
-        """The defaults of missing columns, by name."""
-        return self._defaults
-
     def dataset(self) -> Any:
         """Return the version as an Arrow dataset of the wanted columns."""
         files = [(self._name(part), self.stored) for part in self.manifest.parts]
-        return dataset_of(self._place, files, self.schema, self._defaults)
+        return dataset_of(self._place, files, self.schema, self.defaults)
 
     def scan(self, columns: Sequence[str] | None = None, where: Any = None) -> Iterator[Any]:
         """Yield record batches of some columns, of the rows that pass a filter (an Arrow expression)."""
