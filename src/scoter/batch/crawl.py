@@ -95,51 +95,41 @@ def crawl(
     stop = StopRequest() if stopping is None else stopping  # an unused one is false
     with ExitStack() as stack:
         pool = pool or stack.enter_context(FetchPool())
-        return _CrawlRun(directory, engine, config, rounds, on_progress, on_message, stop, clock, pool).run()
+        update = CrawldbUpdate(config)
+        run = _CrawlRun(directory, engine, config, rounds, on_progress, on_message, stop, clock, pool, update)
+        return run.run()
 
 
-class _CrawlRun:
+class _CrawlRun(Struct):
     """One run of a crawl."""
 
-    def __init__(
-        self,
-        directory: CrawlDir,
-        engine: Engine,
-        config: Config,
-        rounds: CrawlLimits,
-        on_progress: Callable[[CrawlProgress], None],
-        on_message: Callable[[str], None],
-        stopping: StopRequest,
-        clock: Callable[[], datetime],
-        pool: FetchPool,
-    ) -> None:
-        self._directory = directory
-        self._engine = engine
-        self._config = config
-        self._rounds = rounds
-        self._on_progress = on_progress
-        self._on_message = on_message
-        self._stopping = stopping
-        self._clock = clock
-        self._pool = pool
-        self._update = CrawldbUpdate(config)
-        self._number = 0
-        self._done: list[RoundResult] = []
-        self._next_disk_check = 0.0
-        self._cpu: dict[str, float] = {}
-        self._step_now = ("", 0.0)
+    directory: CrawlDir
+    engine: Engine
+    config: Config
+    rounds: CrawlLimits
+    on_progress: Callable[[CrawlProgress], None]
+    on_message: Callable[[str], None]
+    stopping: StopRequest
+    clock: Callable[[], datetime]
+    pool: FetchPool
+    update: CrawldbUpdate
+    number: int = 0
+    done: list[RoundResult] = []
+    next_disk_check: float = 0.0
+    cpu: dict[str, float] = {}
+    step_now: tuple[str, float] = ("", 0.0)
 
     def run(self) -> CrawlResult:
-        while not self._stopping:
-            if self._rounds.most is not None and self._number >= self._rounds.most:
-                return self._ended(f"{count(self._number, 'round')} done", is_done=False)
+        while not self.stopping:
+            if self.rounds.most is not None and self.number >= self.rounds.most:
+                return self._ended(f"{count(self.number, 'round')} done", is_done=False)
             if not self._has_disk_space():
                 break
-            self._number += 1
+            self.number += 1
             if not self._round():
                 return self._ended("nothing is due", is_done=True)
-        (self._directory.path / STOP).unlink(missing_ok=True)
-        return self._ended(f"stopped by {self._stopping.by}", is_done=False)
+        (self.directory.path / STOP).unlink(missing_ok=True)
+        return self._ended(f"stopped by {self.stopping.by}", is_done=False)
 
     def _round(self) -> bool:
         """Run a round or the rest of one; return false if there was nothing to do."""
@@ -148,7 +138,7 @@ class _CrawlRun:
         if segment is None:
             return False
         fetched = None if segment.is_fetched else self._fetch(segment)
-        if self._stopping:
+        if self.stopping:
             return True
         if not segment.is_fetched:
             raise UserError(
@@ -160,17 +150,17 @@ class _CrawlRun:
             self._step("parse")
             parse(
                 segment,
-                self._config,
+                self.config,
                 on_progress=lambda done, total: self._step("parse", done / max(total, 1)),
-                stopping=self._stopping,
+                stopping=self.stopping,
             )
-            if self._stopping:
+            if self.stopping:
                 return True
         self._step("updatedb")
-        updated = self._update.run(self._directory, self._engine, [segment], now=self._clock())
-        self._done.append(
+        updated = self.update.run(self.directory, self.engine, [segment], now=self.clock())
+        self.done.append(
             RoundResult(
-                number=self._number,
+                number=self.number,
                 segment=segment.name,
                 fetched=updated.fetched,
                 pages=0 if fetched is None else fetched.pages,
@@ -183,96 +173,94 @@ class _CrawlRun:
 
     def _open_segment(self) -> Segment | None:
         """Return the oldest segment that is not in the crawldb yet."""
-        known = applied_segments(self._directory.crawldb) or ()
-        return next((each for each in self._directory.all_segments() if not each.is_in(known)), None)
+        known = applied_segments(self.directory.crawldb) or ()
+        return next((each for each in self.directory.all_segments() if not each.is_in(known)), None)
 
     def _generated(self) -> Segment | None:
         self._step("generate")
         made = generate(
-            self._directory,
-            self._engine,
-            self._config,
-            now=self._clock(),
-            top_n=self._rounds.top_n,
-            add_days=self._rounds.add_days,
+            self.directory,
+            self.engine,
+            self.config,
+            now=self.clock(),
+            top_n=self.rounds.top_n,
+            add_days=self.rounds.add_days,
         )
-        return self._directory.segment(next(iter(made.segments))) if made.segments else None
+        return self.directory.segment(next(iter(made.segments))) if made.segments else None
 
     def _fetch(self, segment: Segment) -> FetchJobResult:
         self._step("fetch")
         done = fetch(
-            self._directory,
+            self.directory,
             segment,
-            self._config,
-            engine=lambda: self._engine,
+            self.config,
+            engine=lambda: self.engine,
             parses=True,
             on_progress=self._fetching,
-            on_message=self._on_message,
-            stopping=self._stopping,
-            pool=self._pool,
+            on_message=self.on_message,
+            stopping=self.stopping,
+            pool=self.pool,
         )
-        self._cpu["fetch"] = self._cpu.get("fetch", 0.0) + done.cpu
+        self.cpu["fetch"] = self.cpu.get("fetch", 0.0) + done.cpu
         return done
 
     def _fetching(self, state: FetchProgress) -> None:
-        self._on_progress(CrawlProgress(round=self._number, rounds=self._rounds.most, step="fetch", fetch=state))
+        self.on_progress(CrawlProgress(round=self.number, rounds=self.rounds.most, step="fetch", fetch=state))
         self._has_disk_space()
 
     def _link(self) -> None:
         """Mark duplicates, and add the links of all segments in the crawldb to the linkdb."""
         in_crawldb, in_linkdb = (
-            applied_segments(table) or () for table in (self._directory.crawldb, self._directory.linkdb)
+            applied_segments(table) or () for table in (self.directory.crawldb, self.directory.linkdb)
         )
         behind = [
             each
-            for each in self._directory.all_segments()
+            for each in self.directory.all_segments()
             if each.is_parsed and each.is_in(in_crawldb) and not each.is_in(in_linkdb)
         ]
         if not behind:
             return
-        if self._rounds.dedup:
+        if self.rounds.dedup:
             self._step("dedup")
-            dedup(self._directory, self._engine, self._config, now=self._clock())
+            dedup(self.directory, self.engine, self.config, now=self.clock())
         self._step("invertlinks")
         # Links were filtered and normalised when the pages were parsed.
-        invertlinks(
-            self._directory, self._engine, self._config, behind, now=self._clock(), filter=False, normalize=False
-        )
+        invertlinks(self.directory, self.engine, self.config, behind, now=self.clock(), filter=False, normalize=False)
 
     def _has_disk_space(self) -> bool:
         """Check the disk every few seconds; request a stop if less than ``store.disk_floor`` is free."""
-        floor = self._config.store.disk_floor
-        if time.monotonic() >= self._next_disk_check:
-            self._next_disk_check = time.monotonic() + _DISK_CHECK_INTERVAL
-            free = shutil.disk_usage(self._directory.path).free
-            if free < floor and not self._stopping.by:
-                self._stopping.by = f"low disk space: only {size(free)} free; store.disk_floor requires {size(floor)}"
-        return not self._stopping.by
+        floor = self.config.store.disk_floor
+        if time.monotonic() >= self.next_disk_check:
+            self.next_disk_check = time.monotonic() + _DISK_CHECK_INTERVAL
+            free = shutil.disk_usage(self.directory.path).free
+            if free < floor and not self.stopping.by:
+                self.stopping.by = f"low disk space: only {size(free)} free; store.disk_floor requires {size(floor)}"
+        return not self.stopping.by
 
     def _spent(self) -> dict[str, float]:
         """Return the CPU seconds of the steps since the last call."""
         self._start_step_clock("")
-        spent, self._cpu = self._cpu, {}
+        spent, self.cpu = self.cpu, {}
         return {name: round(seconds, 3) for name, seconds in spent.items()}
 
     def _start_step_clock(self, step: str) -> None:
-        before, since = self._step_now
+        before, since = self.step_now
         now = time.process_time()
         if before:
-            self._cpu[before] = self._cpu.get(before, 0.0) + now - since
-        self._step_now = (step, now)
+            self.cpu[before] = self.cpu.get(before, 0.0) + now - since
+        self.step_now = (step, now)
 
     def _step(self, name: str, share: float | None = None) -> None:
         self._start_step_clock(name)
-        self._on_progress(CrawlProgress(round=self._number, rounds=self._rounds.most, step=name, share=share))
+        self.on_progress(CrawlProgress(round=self.number, rounds=self.rounds.most, step=name, share=share))
 
     def _ended(self, why: str, *, is_done: bool) -> CrawlResult:
-        if not self._stopping:
+        if not self.stopping:
             self._link()
         return CrawlResult(
-            rounds=tuple(self._done),
+            rounds=tuple(self.done),
             ended_by=why,
             is_done=is_done,
-            by_status=count_by_status(self._directory, self._engine),
+            by_status=count_by_status(self.directory, self.engine),
             cpu=self._spent(),
         )

@@ -5,9 +5,7 @@ On an unfinished segment ``fetch`` continues: URLs in a finished part are not fe
 
 from __future__ import annotations
 
-import fcntl
 import itertools
-import os
 import shutil
 import time
 from collections import Counter
@@ -18,8 +16,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir, StopRequest, applied_segments
-from scoter.batch.crawldir.schemas import plugin_columns
 from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
 from scoter.batch.fetchlists.lists import process_count
 from scoter.batch.worker.parts import recover_fetch
@@ -30,7 +28,7 @@ from scoter.engine import Engine, source_of
 from scoter.errors import Defect, UsageError, UserError
 from scoter.fetch.progress import Snapshot
 from scoter.fetch.protocols.request_headers import user_agent
-from scoter.plugins import chain
+from scoter.store.disk import try_lock
 
 MAX_ATTEMPTS = 3
 """How many times the workers are started in one run, if they are killed."""
@@ -190,31 +188,25 @@ class _WorkerReports:
 
     def state(self) -> FetchProgress:
         last = self._last.values()
+        same = ("pages_per_second", "kilobytes_per_second", "active", "queued")
         return FetchProgress(
             total=self._total,
             done=self._before + sum(each.done for each in last),
             pages=sum(each.fetched for each in last),
-            pages_per_second=sum(each.pages_per_second for each in last),
-            kilobytes_per_second=sum(each.kilobytes_per_second for each in last),
-            active=sum(each.active for each in last),
-            queued=sum(each.queued for each in last),
             errors=sum(sum(each.errors.values()) for each in last),
             why="; ".join(dict.fromkeys(each.why for each in last if each.why)),
+            **{name: sum(getattr(each, name) for each in last) for name in same},
         )
 
     def done(self, segment: str) -> FetchJobResult:
         state = self.state()
-        replies: Counter[str] = Counter()
-        not_requested: Counter[str] = Counter()
-        for snapshot in self._last.values():
-            replies.update(snapshot.replies)
-        for report in self._ended.values():
-            not_requested.update(report.not_requested)
+        replies = sum((Counter(each.replies) for each in self._last.values()), Counter())
+        not_requested = sum((Counter(each.not_requested) for each in self._ended.values()), Counter())
         return FetchJobResult(
             segment=segment,
             complete=all(each.complete for each in self._ended.values()),
             urls=self._total,
-            done=state.done - sum(not_requested.values()),
+            done=state.done - not_requested.total(),
             pages=state.pages,
             replies=dict(replies),
             not_requested=dict(not_requested),
@@ -225,43 +217,32 @@ class _WorkerReports:
 
 def _remaining(segment: Segment, config: Config, engine: Engine) -> list[Path]:
     """Write the fetch lists again without the URLs of finished parts, and return the files."""
-    extra = plugin_columns(chain("scoring", config))
+    extra = scoring_columns(config)
     done = engine.read(source_of(segment.crawl_fetch(extra), ["url"]))
     generated = segment.crawl_generate(extra)
     whole = source_of(generated)
     folder = segment.path / "tmp" / "remaining"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    found = []
-    for number, file in enumerate(whole.files):
+    found = [folder / f"list-{number:05d}.parquet" for number in range(len(whole.files))]
+    for file, path in zip(whole.files, found, strict=True):
         rows = engine.read(replace(whole, files=(file,))).anti_join(done, "url")
-        path = folder / f"list-{number:05d}.parquet"
         engine.save(rows, generated.schema, path)
-        found.append(path)
     return found
 
 
 def _wait_for_others(segment: Segment, on_message: Callable[[str], None]) -> None:
     """Wait until the workers of a killed fetch have finished their parts."""
-    handle = os.open(segment.path / WORKERS_LOCK, os.O_CREAT | os.O_RDWR, 0o644)
     until = time.monotonic() + _WAIT_FOR_OTHERS
-    is_reported = False
-    try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    raise UsageError(
-                        "workers of an earlier fetch are still running on this segment",
-                        where=str(segment.path),
-                        hint="Wait until they are done, or kill them.",
-                    ) from None
-                if not is_reported:
-                    on_message("Waiting for the workers of an earlier fetch to finish.")
-                    is_reported = True
-                time.sleep(0.2)
-            else:
-                return
-    finally:
-        os.close(handle)
+    with (segment.path / WORKERS_LOCK).open("ab") as file:
+        if try_lock(file.fileno()):
+            return
+        on_message("Waiting for the workers of an earlier fetch to finish.")
+        while not try_lock(file.fileno()):
+            if time.monotonic() > until:
+                raise UsageError(
+                    "workers of an earlier fetch are still running on this segment",
+                    where=str(segment.path),
+                    hint="Wait until they are done, or kill them.",
+                )
+            time.sleep(0.2)

@@ -11,6 +11,7 @@ import asyncio
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
 
+from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import StopRequest
-from scoter.batch.crawldir.schemas import FETCH_STATUSES, column_names, datum_of, plugin_columns, url_of
+from scoter.batch.crawldir.schemas import FETCH_STATUSES, column_names, datum_of, url_of
 from scoter.batch.crawldir.segment import PARSED, Segment
 from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import ParsedPart
@@ -28,9 +30,8 @@ from scoter.config import Config
 from scoter.core.reply import Truncation
 from scoter.errors import UsageError
 from scoter.heap import keep_memory
-from scoter.plugins import chain
 from scoter.store.disk import disk_errors, sync_folder
-from scoter.store.warc import WarcReader
+from scoter.store.warc import ArchivedResponse, ArchiveFolder
 
 _STATUS = 2  # index of the status in a row of parse_data
 _BATCH = 256
@@ -94,14 +95,13 @@ class _ParseRun:
         self, segment: Segment, config: Config, on_progress: Callable[[int, int], None], stopping: StopRequest
     ) -> None:
         self._segment = segment
-        self._columns = plugin_columns(chain("scoring", config))
+        self._columns = scoring_columns(config)
         self._fetches = segment.crawl_fetch(self._columns)
         self._paging = PageProcessor(config)
         self._on_progress = on_progress
         self._stopping = stopping
         self._counts: Counter[str] = Counter()
         self._pages = self._links = self._done = 0
-        self._reader: WarcReader | None = None
 
     async def run(self) -> ParseJobResult:
         texts, links, pages = self._segment.parse_text(), self._segment.crawl_parse(), self._segment.parse_data()
@@ -112,23 +112,20 @@ class _ParseRun:
             for name in set(each.finished()) - parsed:
                 (self._segment.path / folder / name).unlink()
         total = self._fetches.count(pc.field("status") == "success")
-        try:
+        with ArchiveFolder(self._segment.content) as archive, closing(self._paging):
             for file in self._fetches.finished():
                 if self._stopping:
                     return self._result(False)
                 if file not in parsed:
-                    await self._part(ParsedPart(self._segment, Path(file).stem, self._columns), file, total)
-        finally:
-            self._paging.close()
-            if self._reader is not None:
-                self._reader.close()
+                    await self._part(ParsedPart(self._segment, Path(file).stem, self._columns), file, archive, total)
         self._segment.finish(PARSED)
         return self._result(True)
 
-    async def _part(self, part: ParsedPart, file: str, total: int) -> None:
+    async def _part(self, part: ParsedPart, file: str, archive: ArchiveFolder, total: int) -> None:
         try:
             for row in self._rows(file):
-                for page in await self._parsed(row):
+                # Consecutive rows are usually in the same archive.
+                for page in await self._parsed(row, archive.at(row["warc_file"], row["warc_offset"])):
                     part.add(page)
                     self._pages += 1
                     self._links += len(page.links)
@@ -149,21 +146,12 @@ class _ParseRun:
                 if row["status"] == "success" and row["warc_file"]:
                     yield {name: row.get(name) for name in self._fetches.schema.names}
 
-    async def _parsed(self, row: dict[str, Any]) -> list[PageRows]:
-        capture = self._archive(row["warc_file"]).at(row["warc_offset"])
+    async def _parsed(self, row: dict[str, Any], capture: ArchivedResponse) -> list[PageRows]:
         datum = datum_of(row, FETCH_STATUSES, column_names(self._columns))
         content = self._paging.content(
             url_of(row), datum, capture.headers, capture.body, Truncation(row["truncated"] or "")
         )
         return await self._paging.rows(datum, content)
-
-    def _archive(self, name: str) -> WarcReader:
-        """Return an open archive file; consecutive rows are usually in the same one."""
-        if self._reader is None or self._reader.path.name != name:
-            if self._reader is not None:
-                self._reader.close()
-            self._reader = WarcReader(self._segment.content / name)
-        return self._reader
 
     def _result(self, complete: bool) -> ParseJobResult:
         return ParseJobResult(

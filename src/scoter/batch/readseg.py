@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.export import iter_rows, json_value, text_value
 from scoter.batch.crawldir.lookup import find_rows, url_rows
@@ -28,14 +29,12 @@ from scoter.core.display import size
 from scoter.core.reply import Headers, header
 from scoter.core.url import canonical
 from scoter.engine import Engine, TableSource
-from scoter.errors import UsageError, typed
 from scoter.fetch.decode import content_codings, decode
 from scoter.parse.encoding import decode_page
 from scoter.parse.mediatype import parse_content_type
-from scoter.plugins import chain
 from scoter.store.disk import scratch_of_reader
 from scoter.store.tables import PartSet
-from scoter.store.warc import WarcReader
+from scoter.store.warc import ArchiveFolder
 
 Row = Mapping[str, Any]
 PARSED = ("success", "redirect")
@@ -83,37 +82,17 @@ class SegmentEntry(Struct, frozen=True, kw_only=True):
     outlinks: tuple[Row, ...] = ()
 
 
-class SegmentArchive:
-    """Reads the archive files of a segment; the last one used stays open."""
-
-    def __init__(self, segment: Segment, *, recode: bool = False) -> None:
-        self._folder = segment.content
-        self._recode = recode
-        self._reader: WarcReader | None = None
-
-    def content(self, fetch: Row) -> ArchivedContent | None:
-        """Return the archived response of a fetch, or ``None``; with ``recode``, text is converted to UTF-8."""
-        name, offset = fetch["warc_file"], fetch["warc_offset"]
-        if not name or offset is None:
-            return None
-        # The name is read from a file: it must not lead out of the folder.
-        path = self._folder / Path(name).name
-        if self._reader is None or self._reader.path != path:
-            self.close()
-            self._reader = WarcReader(path)
-        found = self._reader.at(offset)
-        plain = decode(found.body, content_codings(found.headers), None)
-        body = plain.body
-        media_type, charset = parse_content_type(header(found.headers, "Content-Type"))
-        if self._recode and (media_type.startswith("text/") or media_type.endswith(("xml", "json"))):
-            body = decode_page(body, charset, markup=media_type != "text/plain").utf8
-        return ArchivedContent(status=found.status, headers=found.headers, body=body, problem=plain.problem)
-
-    def close(self) -> None:
-        """Close the open file."""
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
+def archived_content(archive: ArchiveFolder, fetch: Row | None, *, recode: bool) -> ArchivedContent | None:
+    """Return the archived response of a fetch, or ``None``; with ``recode``, text is converted to UTF-8."""
+    if fetch is None or not fetch["warc_file"] or fetch["warc_offset"] is None:
+        return None
+    found = archive.at(fetch["warc_file"], fetch["warc_offset"])
+    plain = decode(found.body, content_codings(found.headers), None)
+    body = plain.body
+    media_type, charset = parse_content_type(header(found.headers, "Content-Type"))
+    if recode and (media_type.startswith("text/") or media_type.endswith(("xml", "json"))):
+        body = decode_page(body, charset, markup=media_type != "text/plain").utf8
+    return ArchivedContent(status=found.status, headers=found.headers, body=body, problem=plain.problem)
 
 
 def summarize_segments(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator[SegmentSummary]:
@@ -144,7 +123,7 @@ def find_entries(
 ) -> Iterator[SegmentEntry]:
     """Yield what each segment holds of a URL, which need not be canonical."""
     wanted = canonical(url)
-    extra = schemas.plugin_columns(chain("scoring", config))
+    extra = scoring_columns(config)
     for segment in segments:
         parts = segment_sources([segment], extra)
         generate = next(url_rows(parts.generate, wanted), None)
@@ -152,32 +131,24 @@ def find_entries(
         page, text = _own(url_rows(parts.parse_data, wanted)), _own(url_rows(parts.parse_text, wanted))
         if generate is None and fetch is None and page is None:
             continue
-        archive = SegmentArchive(segment, recode=recode)
-        try:
-            yield SegmentEntry(
-                segment=segment.name,
-                url=wanted.text,
-                generate=generate,
-                fetch=fetch,
-                content=archive.content(fetch) if fetch is not None else None,
-                parse_data=page,
-                parse_text=text,
-                outlinks=tuple(find_rows(parts.links, {"source": wanted.text})),
-            )
-        finally:
-            archive.close()
+        with ArchiveFolder(segment.content) as archive:
+            content = archived_content(archive, fetch, recode=recode)
+        yield SegmentEntry(
+            segment=segment.name,
+            url=wanted.text,
+            generate=generate,
+            fetch=fetch,
+            content=content,
+            parse_data=page,
+            parse_text=text,
+            outlinks=tuple(find_rows(parts.links, {"source": wanted.text})),
+        )
 
 
 def select_segments(crawl: CrawlDir, name: str | None, *, newest: bool = False) -> Sequence[Segment]:
     """Return the named segment; without a name all segments, or only the newest."""
-    if name or newest:
-        return [crawl.segment(name or "")]
-    found = crawl.all_segments()
-    if not found:
-        raise UsageError(
-            "there are no segments", where=str(crawl.path), hint=f"Run: scoter generate {typed(crawl.path)}"
-        )
-    return found
+    chosen = crawl.segment(name or "")  # raises if there are no segments
+    return [chosen] if name or newest else crawl.all_segments()
 
 
 def own_first(row: Row) -> bool:
@@ -245,7 +216,7 @@ def entries(
 
     Each table is sorted by URL, and they are merged.
     """
-    parts = segment_sources([segment], schemas.plugin_columns(chain("scoring", config)))
+    parts = segment_sources([segment], scoring_columns(config))
     sources = {
         "generate": (parts.generate, wanted.generate),
         "fetch": (parts.fetch, wanted.fetch or wanted.content),
@@ -253,19 +224,18 @@ def entries(
         "parse_text": (parts.parse_text, wanted.parse_text),
         "outlinks": (parts.links, wanted.outlinks),
     }
-    scratch = scratch_of_reader(crawl.scratch, "readseg")
-    archive = SegmentArchive(segment, recode=recode)
-    try:
+    with scratch_of_reader(crawl.scratch, "readseg") as scratch, ArchiveFolder(segment.content) as archive:
         runs = [
             _sorted(engine, source, kind, scratch.path / f"{kind}.parquet")
             for kind, (source, is_wanted) in sources.items()
             if is_wanted and source.files
         ]
-        for url, found in groupby(heapq.merge(*runs, key=lambda each: each[0]), key=lambda each: each[0]):
-            yield _entry(segment, url, found, archive, wanted)
-    finally:
-        archive.close()
-        scratch.close()
+        for url, found in groupby(heapq.merge(*runs, key=itemgetter(0)), key=itemgetter(0)):
+            fields = _fields(found)
+            content = archived_content(archive, fields.get("fetch"), recode=recode) if wanted.content else None
+            if not wanted.fetch:
+                fields.pop("fetch", None)
+            yield SegmentEntry(segment=segment.name, url=url, content=content, **fields)
 
 
 def entry_json(found: SegmentEntry) -> dict[str, Any]:
@@ -292,8 +262,7 @@ def entry_lines(found: SegmentEntry) -> Iterator[str]:
         yield from (f"  {link['url']}  {link['anchor'] or ''}".rstrip() for link in found.outlinks)
     for title, name in (("text", "text"), ("main text", "main_text"), ("Markdown", "markdown")):
         if found.parse_text is not None and found.parse_text[name]:
-            yield f"{title}:"
-            yield from _indented(found.parse_text[name])
+            yield from (f"{title}:", *_indented(found.parse_text[name]))
     if found.content is not None:
         protocol = f"HTTP {found.content.status}, " if found.content.status else ""
         yield f"content ({protocol}{size(len(found.content.body))}):"
@@ -315,9 +284,8 @@ def _sorted(engine: Engine, source: TableSource, kind: str, file: Path) -> Itera
             yield row[by], kind, row
 
 
-def _entry(
-    segment: Segment, url: str, found: Iterator[tuple[str, str, Row]], archive: SegmentArchive, wanted: SegmentParts
-) -> SegmentEntry:
+def _fields(found: Iterator[tuple[str, str, Row]]) -> dict[str, Any]:
+    """Return the rows of a URL by the field of a ``SegmentEntry``."""
     fields: dict[str, Any] = {}
     links: list[Row] = []
     for _, kind, row in found:
@@ -329,9 +297,7 @@ def _entry(
                 fields[kind] = row
         elif len(links) < _OUTLINKS:
             links.append(row)
-    fetch = fields.get("fetch") if wanted.fetch else fields.pop("fetch", None)
-    content = archive.content(fetch) if wanted.content and fetch is not None else None
-    return SegmentEntry(segment=segment.name, url=url, content=content, outlinks=tuple(links), **fields)
+    return {**fields, "outlinks": tuple(links)}
 
 
 def _about(text: str) -> Any:

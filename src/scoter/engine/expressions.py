@@ -9,10 +9,11 @@ length), and scores that are NaN.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import reduce
-from operator import or_
+from operator import methodcaller
 from typing import Any, TypeAlias, assert_never
 
 import ibis
@@ -33,13 +34,29 @@ _FIRST, _LAST = -62_135_596_800 * _SECOND, 253_402_300_800 * _SECOND  # what a d
 _TEXT, _FOUND = "pattern_text_{}", "pattern_found_{}"
 _SMALL = 2_048  # for larger patterns, core.pattern allows only shorter texts
 _NULLS = {ValueType.NUMBER: "float64", ValueType.TEXT: "string", ValueType.TIME: "int64", ValueType.DURATION: "float64"}
+_UNARY: Mapping[str, Callable[[Any], Any]] = {
+    "missing": methodcaller("isnull"),
+    "present": methodcaller("notnull"),
+    "not": operator.invert,
+    "negative": operator.neg,
+    "lower": methodcaller("lower"),
+    "length": lambda text: text.length().cast("float64"),
+}
+_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "and": operator.and_,
+    "or": operator.or_,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": ratio,
+}
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
-    "==": lambda left, right: left == right,
-    "!=": lambda left, right: left != right,
-    "<": lambda left, right: left < right,
-    "<=": lambda left, right: left <= right,
-    ">": lambda left, right: left > right,
-    ">=": lambda left, right: left >= right,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
     "contains": lambda left, right: left.contains(right),
     "startswith": lambda left, right: left.startswith(right),
     "endswith": lambda left, right: left.endswith(right),
@@ -104,56 +121,33 @@ class _ColumnTranslator:
                 return column
 
     def _applied(self, part: Apply) -> Expression:
-        first = self.of(part.parts[0])
-        match part.sign:
-            case "missing":
-                return first.isnull()
-            case "present":
-                return first.notnull()
-            case "not":
-                return ~first
-            case "negative":
-                return -first
-            case "lower":
-                return first.lower()
-            case "length":
-                return first.length().cast("float64")
-            case "in":
-                return self._one_of(first, part)
+        first, sign = self.of(part.parts[0]), part.sign
+        if sign in _UNARY:
+            return _UNARY[sign](first)
+        if sign == "in":
+            return self._one_of(first, part)
         if part.pattern is not None:
             return self._found(part.pattern, first)
         second = self.of(part.parts[1])
-        match part.sign:
-            case "and":
-                return first & second
-            case "or":
-                return first | second
-            case "+" | "-" | "*" | "/":
-                return _arithmetic(part, first, second)
-            case sign:
-                # Ibis would turn a comparison with null into IS NULL.
-                if any(not _has_column(each) and value_of(each, {}, self._now) is None for each in part.parts):
-                    return _literal(None, ValueType.TRUTH)
-                return _COMPARED[sign](first, second)
+        if sign in _BINARY:
+            return _bounded(part, _BINARY[sign](first, second))
+        # Ibis would turn a comparison with null into IS NULL.
+        if any(not _has_column(each) and value_of(each, {}, self._now) is None for each in part.parts):
+            return _literal(None, ValueType.TRUTH)
+        return _COMPARED[sign](first, second)
 
     def _one_of(self, first: Expression, part: Apply) -> Expression:
         # A null in the list equals nothing and does not make the result null.
         known = [choice for choice in part.parts[1:] if isinstance(choice, ConstantValue) and choice.value is not None]
         equal = [first == self.of(choice) for choice in known]
-        return reduce(or_, equal) if equal else ibis.ifelse(first.isnull(), None, ibis.literal(value=False))
+        return reduce(operator.or_, equal) if equal else ibis.ifelse(first.isnull(), None, ibis.literal(value=False))
 
 
-def _arithmetic(part: Apply, first: Expression, second: Expression) -> Expression:
-    kinds = (part.parts[0].kind, part.parts[1].kind)
-    if part.sign == "/":
-        made = ratio(first, second)
-    elif part.sign == "*":
-        made = first * second
-    else:
-        made = first + second if part.sign == "+" else first - second
+def _bounded(part: Apply, made: Expression) -> Expression:
+    """Return the result of arithmetic as a value of its type: a time in range, a whole number of microseconds."""
     if part.kind is ValueType.TIME:
         return ibis.ifelse((made >= _FIRST) & (made < _LAST), made, None)
-    if part.kind is ValueType.DURATION and ValueType.NUMBER in kinds:
+    if part.kind is ValueType.DURATION and ValueType.NUMBER in (each.kind for each in part.parts):
         return made.round()
     return made
 

@@ -15,11 +15,12 @@ import math
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from datetime import timedelta
+from io import BufferedIOBase
 from pathlib import Path
-from typing import IO, Protocol, TypeAlias
+from typing import IO, Any, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -48,10 +49,6 @@ _SHOWN = 200
 
 SeedSource: TypeAlias = Path | str
 """A file to read, a URL itself, or ``-`` for standard input."""
-
-
-class _Lines(Protocol):
-    def readline(self, size: int, /) -> bytes: ...
 
 
 class SeedLine(Struct, frozen=True):
@@ -117,41 +114,29 @@ def parse_seed(text: str) -> Seed:
     2.5
     """
     url, *fields = text.split("\t")
-    score: float | None = None
-    interval: timedelta | None = None
-    fixed: timedelta | None = None
+    known: dict[str, Any] = {}
     metadata: dict[str, str] = {}
     wrong: list[str] = []
     for field in fields:
         name, equals, value = (part.strip() for part in field.partition("="))
-        if name == SCORE:
-            score = _number(value)
-        elif name == INTERVAL:
-            interval = _seconds(value)
-        elif name == FIXED:
-            fixed = _seconds(value)
-        elif name and equals:
+        read, expected = _FIELDS.get(name, (None, "name=value"))
+        if read is not None:
+            known[name] = read(value)
+            is_valid = known[name] is not None
+        elif is_valid := bool(name and equals):
             metadata[name] = value
-            continue
-        elif not field.strip():
-            continue
-        if (name, None) in ((SCORE, score), (INTERVAL, interval), (FIXED, fixed)) or not equals or not name:
-            wrong.append(f"{field.strip()[:_SHOWN]!r} {_expected(name)}")
+        if not is_valid and field.strip():
+            wrong.append(f"{field.strip()[:_SHOWN]!r} is not {expected}")
+    fixed: timedelta | None = known.get(FIXED)
     if fixed is not None:
         metadata[FIXED_INTERVAL] = str(int(fixed.total_seconds()))
     return Seed(
         text=url.strip(),
-        score=score,
-        interval=interval if fixed is None else fixed,
+        score=known.get(SCORE),
+        interval=known.get(INTERVAL) if fixed is None else fixed,
         metadata=metadata or EMPTY,
         wrong=tuple(wrong),
     )
-
-
-def _expected(name: str) -> str:
-    if name == SCORE:
-        return "is not a number"
-    return "is not a number of seconds" if name in (INTERVAL, FIXED) else "is not name=value"
 
 
 def _number(text: str) -> float | None:
@@ -165,6 +150,13 @@ def _number(text: str) -> float | None:
 def _seconds(text: str) -> timedelta | None:
     found = _number(text)
     return None if found is None or found < 1 else min(timedelta(seconds=min(int(found), 2**31 - 1)), LONGEST)
+
+
+_FIELDS: Mapping[str, tuple[Callable[[str], Any], str]] = {
+    SCORE: (_number, "a number"),
+    INTERVAL: (_seconds, "a number of seconds"),
+    FIXED: (_seconds, "a number of seconds"),
+}
 
 
 def _exists(path: Path) -> bool:
@@ -220,7 +212,7 @@ def _lines_of(path: Path) -> Iterator[SeedLine | SeedProblem]:
             raise UsageError(f"the gzip file is damaged: {failure}", where=str(path)) from failure
 
 
-def _lines(file: _Lines, name: str) -> Iterator[SeedLine | SeedProblem]:
+def _lines(file: IO[bytes] | BufferedIOBase, name: str) -> Iterator[SeedLine | SeedProblem]:
     number = 0
     while data := file.readline(MAX_LINE):
         number += 1

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
-import os
 import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -96,15 +95,13 @@ def run_worker(pipe: Connection) -> None:
 
 def _run_task(task: FetchTask, pipe: Connection) -> FetchTaskReport:
     """Run a task; user errors are reported, any other exception ends the worker with a traceback."""
-    handle = os.open(Path(task.segment) / WORKERS_LOCK, os.O_CREAT | os.O_RDWR, 0o644)
-    fcntl.flock(handle, fcntl.LOCK_SH)
-    try:
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            return runner.run(SegmentWorker(task, pipe).run())
-    except UserError as error:
-        return FetchTaskReport(task.worker, ended=True, problem=(error.message, error.where, error.hint))
-    finally:
-        os.close(handle)
+    with (Path(task.segment) / WORKERS_LOCK).open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        try:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+                return runner.run(SegmentWorker(task, pipe).run())
+        except UserError as error:
+            return FetchTaskReport(task.worker, ended=True, problem=(error.message, error.where, error.hint))
 
 
 class SegmentWorker:
@@ -117,7 +114,7 @@ class SegmentWorker:
         self._columns = plugin_columns(chain("scoring", task.config))
         self._about = _about(task.config) if task.config.fetch.store_content else None
         self._size = task.config.store.warc_size
-        self._age: timedelta = task.config.store.warc_age
+        self._age = task.config.store.warc_age
         self._open: FetchPart | None = None
         self._number = 0
         self._finishing: asyncio.Task[None] | None = None
@@ -179,14 +176,8 @@ class SegmentWorker:
         if self._open is None:
             self._number += 1
             name = f"part-{self._task.worker:03d}-{self._task.attempt:03d}-{self._number:05d}"
-            self._open = FetchPart(
-                self._segment,
-                name,
-                self._columns,
-                about=self._about,
-                parses=self._task.parses,
-                opened=datetime.now(UTC),
-            )
+            now, parses = datetime.now(UTC), self._task.parses
+            self._open = FetchPart(self._segment, name, self._columns, about=self._about, parses=parses, opened=now)
         return self._open
 
     def _rotate_if_due(self) -> None:

@@ -11,12 +11,13 @@
 
 from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, Location
 from scoter.store.warc.part import WarcPart
-from scoter.store.warc.reader import ArchivedResponse, WarcReader
+from scoter.store.warc.reader import ArchivedResponse, ArchiveFolder, WarcReader
 from scoter.store.warc.record import timing_facts
 from scoter.store.warc.recovery import Recovered, recover, unfinished
 from scoter.store.warc.writer import WarcWriter
 
 __all__ = [
+    "ArchiveFolder",
     "ArchiveInfo",
     "ArchivedResponse",
     "EarlierCapture",

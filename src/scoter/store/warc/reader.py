@@ -147,6 +147,28 @@ class WarcReader(Closing):
             return self.path.open("rb")
 
 
+class ArchiveFolder(Closing):
+    """Reads captures from the archives in a folder; the archive used last stays open."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._reader: WarcReader | None = None
+
+    def at(self, name: str, offset: int) -> ArchivedResponse:
+        """Return the capture at an offset of an archive."""
+        path = self._folder / Path(name).name  # names come from tables: they must not lead out of the folder
+        if self._reader is None or self._reader.path != path:
+            self.close()
+            self._reader = WarcReader(path)
+        return self._reader.at(offset)
+
+    def close(self) -> None:
+        """Close the open archive."""
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+
 def captured(record: WarcRecord, offset: int, limit: int) -> ArchivedResponse:
     """Return the capture of a record, with at most ``limit`` bytes of its body."""
     kind = CaptureKind(str(record.record_type))
