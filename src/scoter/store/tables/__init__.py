@@ -12,8 +12,8 @@
 """
 
 from scoter.store.tables.new_version import NewVersion, break_lock, clean
-from scoter.store.tables.parquet import PartLimits, PartWriter
-from scoter.store.tables.partset import OpenPart, PartSet
+from scoter.store.tables.parquet import OpenPart, PartLimits, PartWriter
+from scoter.store.tables.partset import PartSet
 from scoter.store.tables.schema import Defaults, arrow_type
 from scoter.store.tables.storage import Holder
 from scoter.store.tables.table import Table

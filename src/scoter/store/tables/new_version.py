@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import pyarrow as pa
@@ -23,8 +22,8 @@ from scoter.errors import Defect, UsageError, UserError
 from scoter.plugins import Column
 from scoter.store.disk import disk_errors
 from scoter.store.tables.local import storage_at
-from scoter.store.tables.parquet import PartLimits, PartWriter, checksum
-from scoter.store.tables.schema import Defaults, defaults_of, missing, with_columns
+from scoter.store.tables.parquet import OpenPart, PartLimits, PartWriter, checksum
+from scoter.store.tables.schema import defaults_of, missing, with_columns
 from scoter.store.tables.storage import Holder, StorageLock, TableStorage, this_process
 from scoter.store.tables.versions import (
     CURRENT,
@@ -61,7 +60,6 @@ class NewVersion:
         schema: Any,
         *,
         extra: Sequence[Column] = (),
-        defaults: Defaults | None = None,
         writer: str = "",
         keep: int = KEEP,
         bounds: PartLimits | None = None,
@@ -75,7 +73,7 @@ class NewVersion:
         self.version = 0
         self._place = storage_at(path, options)
         self._extra = tuple(extra)
-        self._defaults = defaults_of(extra, defaults)
+        self._defaults = defaults_of(extra)
         self._writer = writer
         self._keep = keep
         self._bounds = bounds or PartLimits()
@@ -112,7 +110,7 @@ class NewVersion:
             raise
         return self
 
-    def __exit__(self, _: object, __: object, ___: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         try:
             for writer in tuple(self._writing):
                 writer.discard()
@@ -125,11 +123,8 @@ class NewVersion:
         """Return a writer of record batches; several may be used in parallel, each by one thread at a time."""
         self._check_open()
         made = PartWriter(
-            self._place,
-            self.schema,
-            self._defaults,
-            self._bounds,
-            new_name=self._new_name,
+            lambda: OpenPart(self._place, self._new_name(), self.schema, self._defaults, self._bounds),
+            self._bounds.part_bytes,
             finished=self._parts.__setitem__,
             closed=self._writing.discard,
         )

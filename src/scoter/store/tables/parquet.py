@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path
-from types import TracebackType
+from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Self
 
 import pyarrow as pa
@@ -41,16 +40,33 @@ class PartLimits(Struct, frozen=True, kw_only=True):
     page_index: bool = True  # takes 13 KB of memory per row group of eight columns until the file is closed
 
 
-class ParquetDraft:
-    """A Parquet file that accepts record batches until it is sealed."""
+class OpenPart:
+    """A Parquet file that accepts record batches until it is finished.
 
-    def __init__(self, path: Path, schema: Any, bounds: PartLimits, bulky: Collection[str] = ()) -> None:
+    Columns are matched by name; missing ones get their defaults.
+    """
+
+    def __init__(
+        self,
+        place: TableStorage,
+        name: str,
+        schema: Any,
+        defaults: Defaults,
+        bounds: PartLimits,
+        bulky: Collection[str] = (),
+    ) -> None:
         """``bulky`` columns hold long distinct texts: they get no dictionary and no statistics."""
-        self.path = path
+        self.name = name
         self.rows = 0
+        self._place = place
+        self._schema = schema
+        self._defaults = defaults
         self._bounds = bounds
+        self._path = path = place.draft(name)
         self._pending: list[Any] = []
         self._pending_rows = self._pending_bytes = 0
+        self._sealed: StoredPart | None = None
+        self._done = False
         with disk_errors("open the file", path):
             self._lock = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         try:
@@ -71,18 +87,30 @@ class ParquetDraft:
             os.close(self._lock)
             path.unlink(missing_ok=True)
             raise
-        self._schema = schema
         self._open = True
+
+    def __repr__(self) -> str:
+        return f"OpenPart({self._place.location(self.name)}, {self.rows} rows)"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: object, __: object) -> None:
+        if kind is not None:
+            self.discard()
+        elif not self._done:
+            self.finish()
 
     @property
     def size(self) -> int:
         """The bytes written to the file, without rows that wait for their row group."""
-        return int(self._sink.tell()) if self._open else self.path.stat().st_size
+        return int(self._sink.tell()) if self._open else self._path.stat().st_size
 
     def write(self, batch: Any) -> None:
-        """Write rows of the file's schema."""
+        """Write a record batch."""
         if not self._open:
-            raise Defect(f"{self.path} is written to after it was closed")
+            raise Defect(f"{self._path} is written to after it was closed")
+        batch = conform(batch, self._schema, self._defaults, self._place.location(self.name))
         at = 0
         while at < batch.num_rows:
             piece = batch.slice(at, self._bounds.row_group_rows - self._pending_rows)
@@ -95,20 +123,43 @@ class ParquetDraft:
                 self._flush()
         self.rows += batch.num_rows
 
-    def seal(self, name: str) -> StoredPart:
-        """Sync the file to disk, and return its manifest entry under its final name."""
-        self._flush()
-        try:
-            self._writer.close()
-            self._sink.close()
-            self._open = False
-            os.fsync(self._lock)
-        except (OSError, pa.ArrowException) as failure:
-            raise self._failed(failure) from failure
-        with disk_errors("read the file", self.path), self.path.open("rb") as file:
-            return StoredPart(name, self.size, self.rows, checksum(file))
+    def seal(self) -> StoredPart:
+        """Sync the part to disk under its working name; nothing can be added afterwards."""
+        if self._sealed is None:
+            self._flush()
+            try:
+                self._writer.close()
+                self._sink.close()
+                self._open = False
+                os.fsync(self._lock)
+            except (OSError, pa.ArrowException) as failure:
+                raise self._failed(failure) from failure
+            with disk_errors("read the file", self._path), self._path.open("rb") as file:
+                self._sealed = StoredPart(PurePath(self.name).name, self.size, self.rows, checksum(file))
+        return self._sealed
 
-    def close(self) -> None:
+    def publish(self) -> StoredPart:
+        """Give a sealed part its final name: from now on it counts."""
+        if self._sealed is None:
+            raise Defect(f"{self!r} is published before it is sealed")
+        self._place.finish(self.name, self._path)
+        self._close()
+        self._done = True
+        return self._sealed
+
+    def finish(self) -> StoredPart:
+        """Seal and publish."""
+        self.seal()
+        return self.publish()
+
+    def discard(self) -> None:
+        """Remove the part, unless it is finished."""
+        if not self._done:
+            self._close()
+            self._path.unlink(missing_ok=True)
+            self._done = True
+
+    def _close(self) -> None:
         """Close the file as it is."""
         self._pending.clear()
         if self._open:
@@ -119,11 +170,6 @@ class ParquetDraft:
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
-
-    def discard(self) -> None:
-        """Remove the file."""
-        self.close()
-        self.path.unlink(missing_ok=True)
 
     def _flush(self) -> None:
         if not self._pending:
@@ -136,76 +182,61 @@ class ParquetDraft:
             raise self._failed(failure) from failure
 
     def _failed(self, failure: Exception) -> UserError:
-        self.close()
+        self._close()
         if isinstance(failure, OSError):
-            return disk_error("write the file", self.path, failure)
-        return UserError(f"cannot write the file: {failure}", where=str(self.path))
+            return disk_error("write the file", self._path, failure)
+        return UserError(f"cannot write the file: {failure}", where=str(self._path))
 
 
 class PartWriter:
-    """Writes record batches to as many files as their size requires.
-
-    Columns are matched by name; missing ones get their defaults.
-    """
+    """Writes record batches to as many files as their size requires."""
 
     def __init__(
         self,
-        place: TableStorage,
-        schema: Any,
-        defaults: Defaults,
-        bounds: PartLimits,
+        open_part: Callable[[], OpenPart],
+        largest: int,
         *,
-        new_name: Callable[[], str],
         finished: Callable[[str, StoredPart], None],
         closed: Callable[[PartWriter], None],
     ) -> None:
-        self._place = place
-        self._schema = schema
-        self._defaults = defaults
-        self._bounds = bounds
-        self._new_name = new_name
+        self._open_part = open_part
+        self._largest = largest
         self._finished = finished
         self._closed = closed
-        self._name = ""
-        self._draft: ParquetDraft | None = None
+        self._part: OpenPart | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, _: object, __: object) -> None:
         self.close() if kind is None else self.discard()
 
     def write(self, batch: Any) -> None:
         """Write a record batch."""
-        batch = conform(batch, self._schema, self._defaults, self._place.location())
-        if self._draft is None:
-            self._name = self._new_name()
-            self._draft = ParquetDraft(self._place.draft(self._name), self._schema, self._bounds)
-        self._draft.write(batch)
-        if self._draft.size >= self._bounds.part_bytes:
-            self._finish(self._draft)
+        if self._part is None:
+            self._part = self._open_part()
+        self._part.write(batch)
+        if self._part.size >= self._largest:
+            self._finish()
 
     def close(self) -> None:
         """Finish the last file."""
         try:
-            if self._draft is not None:
-                self._finish(self._draft)
+            self._finish()
         finally:
             self.discard()
 
     def discard(self) -> None:
         """Discard the file being written; finished ones stay."""
-        if self._draft is not None:
-            self._draft.discard()
-            self._draft = None
+        if self._part is not None:
+            self._part.discard()
+            self._part = None
         self._closed(self)
 
-    def _finish(self, draft: ParquetDraft) -> None:
-        part = draft.seal(self._name.rsplit("/", 1)[-1])
-        self._place.finish(self._name, draft.path)
-        draft.close()
-        self._draft = None
-        self._finished(self._name, part)
+    def _finish(self) -> None:
+        if self._part is not None:
+            self._finished(self._part.name, self._part.finish())
+            self._part = None
 
 
 def write_batches(file: Path, schema: Any, found: Iterable[Any]) -> None:

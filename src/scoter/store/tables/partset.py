@@ -12,94 +12,21 @@ import secrets
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scoter.errors import Defect, UsageError, UserError
+from scoter.errors import UsageError, UserError
 from scoter.plugins import Column
 from scoter.store.disk import disk_errors, try_lock
 from scoter.store.tables.local import LocalStorage, storage_at
-from scoter.store.tables.parquet import (
-    BATCH_ROWS,
-    ParquetDraft,
-    PartLimits,
-    batches,
-    count_rows,
-    dataset_of,
-)
-from scoter.store.tables.schema import Defaults, conform, defaults_of, with_columns
+from scoter.store.tables.parquet import BATCH_ROWS, OpenPart, PartLimits, batches, count_rows, dataset_of
+from scoter.store.tables.schema import defaults_of, with_columns
 from scoter.store.tables.storage import TableStorage
-from scoter.store.tables.versions import OPEN, PARQUET, StoredPart, part_name
+from scoter.store.tables.versions import OPEN, PARQUET, part_name
 
 _NUMBERED = re.compile(rf"part-(\d+)(?:-[0-9a-f]+)?{re.escape(PARQUET)}(?:{re.escape(OPEN)})?")
-
-
-class OpenPart:
-    """A part that accepts record batches until it is finished."""
-
-    def __init__(self, place: TableStorage, name: str, draft: ParquetDraft, schema: Any, defaults: Defaults) -> None:
-        self.name = name
-        self._place = place
-        self._draft = draft
-        self._schema = schema
-        self._defaults = defaults
-        self._sealed: StoredPart | None = None
-        self._done = False
-
-    def __repr__(self) -> str:
-        return f"OpenPart({self._place.location(self.name)}, {self.rows} rows)"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
-        if kind is not None:
-            self.discard()
-        elif not self._done:
-            self.finish()
-
-    @property
-    def rows(self) -> int:
-        """The rows written so far."""
-        return self._draft.rows
-
-    @property
-    def size(self) -> int:
-        """The bytes written so far."""
-        return self._draft.size
-
-    def write(self, batch: Any) -> None:
-        """Write a record batch; columns are matched by name, missing ones get their defaults."""
-        self._draft.write(conform(batch, self._schema, self._defaults, self._place.location(self.name)))
-
-    def seal(self) -> StoredPart:
-        """Sync the part to disk under its working name; nothing can be added afterwards."""
-        if self._sealed is None:
-            self._sealed = self._draft.seal(self.name)
-        return self._sealed
-
-    def publish(self) -> StoredPart:
-        """Give a sealed part its final name: from now on it counts."""
-        if self._sealed is None:
-            raise Defect(f"{self!r} is published before it is sealed")
-        self._place.finish(self.name, self._draft.path)
-        self._draft.close()
-        self._done = True
-        return self._sealed
-
-    def finish(self) -> StoredPart:
-        """Seal and publish."""
-        self.seal()
-        return self.publish()
-
-    def discard(self) -> None:
-        """Remove the part, unless it is finished."""
-        if not self._done:
-            self._draft.discard()
-            self._done = True
 
 
 class PartSet:
@@ -111,7 +38,6 @@ class PartSet:
         schema: Any,
         *,
         extra: Sequence[Column] = (),
-        defaults: Defaults | None = None,
         bounds: PartLimits | None = None,
         bulky: Collection[str] = (),
         options: Mapping[str, Any] | None = None,
@@ -120,7 +46,7 @@ class PartSet:
         self._bulky = tuple(bulky)
         self.schema = with_columns(schema, extra)
         self._place = storage_at(folder, options)
-        self.defaults = defaults_of(extra, defaults)
+        self.defaults = defaults_of(extra)
         self._bounds = bounds or PartLimits()
 
     def __repr__(self) -> str:
@@ -182,13 +108,13 @@ class PartSet:
         self._place.close()
 
     def _open(self, name: str) -> OpenPart:
-        draft = ParquetDraft(self._place.draft(name), self.schema, self._bounds, self._bulky)
+        part = OpenPart(self._place, name, self.schema, self.defaults, self._bounds, self._bulky)
         # Checked once the draft is ours: another writer of this name may have finished in between.
         if name in (self._place.entries() or ()):
-            draft.discard()
+            part.discard()
             taken = UsageError("a part of this name already exists", where=self._place.location(name))
             raise taken from FileExistsError(name)
-        return OpenPart(self._place, name, draft, self.schema, self.defaults)
+        return part
 
     def _numbers(self) -> Iterator[int]:
         for name in self._place.entries() or ():
