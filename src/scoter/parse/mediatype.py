@@ -36,20 +36,6 @@ from scoter.parse.filetypes import (
     zip_type,
 )
 
-__all__ = [
-    "BINARY",
-    "HTML",
-    "TEXT",
-    "XHTML",
-    "XML",
-    "Decision",
-    "decide_type",
-    "make_content",
-    "parse_content_type",
-    "sniff_type",
-    "usual_type",
-]
-
 LANGUAGE: Final = "content-language"
 """Key of the Content-Language header in the metadata of a content."""
 _LANGUAGE_LENGTH: Final = len(LANGUAGE)
@@ -60,7 +46,8 @@ JSON_FEED: Final = "application/feed+json"
 
 TypeEvidence: TypeAlias = Literal["header", "bytes", "extension", "magic", "default"]
 
-_SNIFFED = 1_445  # bytes; the standard's resource header
+SNIFFED: Final = 1_445
+"""Bytes that tell text from binary data (the standard, 5.2)."""
 # Types that servers send for unknown files: the standard's 5.1, and those of Amazon S3 and download scripts.
 _VAGUE: Final = frozenset(
     {
@@ -107,8 +94,8 @@ _OFFICE: Final = ("application/msword", "application/vnd.ms-", "application/vnd.
 _LEAST_WIDE: Final = 16  # bytes; fewer prove nothing
 _SPACE: Final = b"\t\n\f\r "
 _MARKS: Final = (b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")
-# Bytes that do not occur in text (the standard, 7.1).
-_BINARY: Final = bytes([*range(9), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
+CONTROLS: Final = bytes([*range(9), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
+"""Bytes that do not occur in text (the standard, 7.1)."""
 
 
 class Decision(Struct, frozen=True):
@@ -177,7 +164,7 @@ def decide_type(said: str, url: Url, body: bytes) -> Decision:
     if said not in _VAGUE:
         found = _corrected(said, body)
         return Decision(found, "bytes") if found and found != said else Decision(said, "header")
-    head = _readable(body[:_SNIFFED])
+    head = _readable(body[:SNIFFED])
     found = (_feed(head) if said == TEXT else _markup(head)) or type_by_signature(body)
     if found and found not in (OLE, ZIP):
         return Decision(found, "bytes")
@@ -195,7 +182,7 @@ def sniff_type(body: bytes) -> str:
     >>> sniff_type(b"  <HTML>"), sniff_type(b"words"), sniff_type(bytes(20))
     ('text/html', 'text/plain', 'application/octet-stream')
     """
-    head = _readable(body[:_SNIFFED])
+    head = _readable(body[:SNIFFED])
     if found := _markup(head) or type_by_signature(body):
         return found
     return TEXT if _is_text(head, body) else type_by_signature(body, binary=True) or BINARY
@@ -203,9 +190,9 @@ def sniff_type(body: bytes) -> str:
 
 def _is_text(head: bytes, body: bytes) -> bool:
     """Tell text from binary data by the first bytes (the standard, 7.1)."""
-    if body.startswith(_MARKS) or len(head.translate(None, _BINARY)) == len(head):
+    if body.startswith(_MARKS) or len(head.translate(None, CONTROLS)) == len(head):
         return True
-    return 0 in head and _is_wide_text(body[: _SNIFFED & ~1])
+    return 0 in head and _is_wide_text(body[: SNIFFED & ~1])
 
 
 def _is_wide_text(head: bytes) -> bool:
@@ -227,12 +214,12 @@ def _corrected(said: str, body: bytes) -> str:
     if said == HTML:
         if body[:2] in _PLAINLY_HTML:
             return ""
-        return _feed(_readable(body[:_SNIFFED])) or type_by_signature(body)
+        return _feed(_readable(body[:SNIFFED])) or type_by_signature(body)
     if said == XML:
-        head = _readable(body[:_SNIFFED])
+        head = _readable(body[:SNIFFED])
         return _feed(head, among_xml=True) or (HTML if _MARKUP.match(head) else type_by_signature(body))
     if said == "application/json":
-        return _feed(_readable(body[:_SNIFFED]))
+        return _feed(_readable(body[:SNIFFED]))
     if said.startswith("image/"):
         found = type_by_signature(body, binary=True)
         return found if found.startswith("image/") else ""

@@ -11,11 +11,12 @@ from scoter.core.metadata import PageMetadata
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
 from scoter.parse.encoding import decode_page
+from scoter.parse.filetypes import XHTML
 from scoter.parse.html import MOST_LINKS, HtmlOptions, HtmlReader
 from scoter.parse.html.options import is_text_needed
 from scoter.parse.html.reader import doubt_about
 from scoter.parse.main.extraction import require_extractor
-from scoter.parse.mediatype import HTML, TEXT, XHTML
+from scoter.parse.mediatype import HTML, TEXT
 from scoter.parse.prescan import is_harmless
 from scoter.parse.robots_meta import directives
 from scoter.parse.scripts import css_addresses, script_addresses

@@ -29,10 +29,11 @@ from scoter.config import load
 from scoter.core.page import Page
 from scoter.parse.documents.archive import MOST_MEMBERS, ByteBudget, UnreadableArchive, ZipArchive
 from scoter.parse.documents.image import SVG, ImageParser
-from scoter.parse.documents.office import DOCX, XLSX, OfficeParser
+from scoter.parse.documents.office import OfficeParser
 from scoter.parse.documents.pages import MOST_TEXT
 from scoter.parse.documents.pdf import PdfParser
 from scoter.parse.documents.zip import ZIP, ZipParser
+from scoter.parse.filetypes import DOCX, XLSX
 from scoter.parse.parser_process import ParserProcess
 from scoter.parse.records import Parsed
 from scoter.plugins import Setup

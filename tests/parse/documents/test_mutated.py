@@ -15,9 +15,9 @@ from tests.parse.documents.made import chain, content, docx, odt, paragraph, pdf
 from scoter.config import load
 from scoter.parse.chain import ParserChain
 from scoter.parse.documents.image import SVG
-from scoter.parse.documents.office import DOCX, PPTX, XLSX
 from scoter.parse.documents.pages import LONGEST_DOUBT, MOST_TEXT, addresses, clean
 from scoter.parse.documents.zip import ZIP
+from scoter.parse.filetypes import DOCX, PPTX, XLSX
 from scoter.parse.parser_process import frame
 from scoter.parse.records import Parsed
 

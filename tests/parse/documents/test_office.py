@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 from tests.parse.documents.made import docx, odt, paragraph, parsed, pptx, read, xlsx, zipped
 
-from scoter.parse.documents.office import PPTX, XLSX, OfficeParser
+from scoter.parse.documents.office import OfficeParser
+from scoter.parse.filetypes import PPTX, XLSX
 
 
 def test_paragraphs_are_lines_and_words_parted_by_runs_stay_whole() -> None:

@@ -13,17 +13,18 @@ from tests.parse.feeds.documents import PLACE, RSS, SITEMAP, sitemap, targets
 
 from scoter.core.url import canonical
 from scoter.parse.feeds.sitemap import Sitemap, SitemapAlternate, SitemapEntry, read_sitemap
+from scoter.parse.feeds.source import XmlSource
 
 ONE = "http://a.example/dir/one?x=1&y=2"
 
 
 def read(body: str | bytes, **given: int) -> tuple[list[str], str]:
-    found = read_sitemap(body.encode() if isinstance(body, str) else body, PLACE, **given)  # type: ignore[arg-type]
+    found = read_sitemap(XmlSource(body.encode() if isinstance(body, str) else body), PLACE, **given)  # type: ignore[arg-type]
     return [entry.url.text for entry in found.entries], found.doubt
 
 
 def test_entry_has_modification_time_frequency_and_priority() -> None:
-    first, second = read_sitemap(SITEMAP.encode(), PLACE).entries
+    first, second = read_sitemap(XmlSource(SITEMAP.encode()), PLACE).entries
     assert first == SitemapEntry(
         url=canonical(ONE),
         lastmod=datetime(2026, 11, 1, tzinfo=UTC),
@@ -38,17 +39,17 @@ def test_entry_has_modification_time_frequency_and_priority() -> None:
 def test_ampersand_in_an_alternate_url_is_unescaped_once() -> None:
     link = '<xhtml:link rel="alternate" hreflang="de" href="/p?id=1&amp;lang=de&sort=a"/>'
 
-    found = read_sitemap(f"<urlset><url><loc>/p</loc>{link}</url></urlset>".encode(), PLACE)
+    found = read_sitemap(XmlSource(f"<urlset><url><loc>/p</loc>{link}</url></urlset>".encode()), PLACE)
 
     assert found.entries[0].alternates == (SitemapAlternate("de", canonical("http://a.example/p?id=1&lang=de&sort=a")),)
 
 
 def test_an_index_names_sitemaps() -> None:
-    found = read_sitemap(
+    body = (
         b"<sitemapindex><sitemap><loc>/a.xml</loc><lastmod>2026</lastmod></sitemap>"
-        b"<sitemap><loc>/b.xml.gz</loc></sitemap></sitemapindex>",
-        PLACE,
+        b"<sitemap><loc>/b.xml.gz</loc></sitemap></sitemapindex>"
     )
+    found = read_sitemap(XmlSource(body), PLACE)
     assert [(url.text, when and when.year) for url, when in found.sitemaps] == [
         ("http://a.example/a.xml", 2026),
         ("http://a.example/b.xml.gz", None),
@@ -91,12 +92,12 @@ def test_a_bare_ampersand_belongs_to_its_address() -> None:
     [("0.0", 0.0), ("1", 1.0), ("7", 1.0), ("-1", 0.0), ("0,3", 0.3), ("nan", None), ("", None), ("inf", 1.0)],
 )
 def test_a_priority_is_between_zero_and_one(text: str, expected: float | None) -> None:
-    found = read_sitemap(f"<urlset><url><loc>/x</loc><priority>{text}</priority></url>".encode(), PLACE)
+    found = read_sitemap(XmlSource(f"<urlset><url><loc>/x</loc><priority>{text}</priority></url>".encode()), PLACE)
     assert found.entries[0].priority == expected
 
 
 def test_invalid_addresses_are_counted() -> None:
-    found = read_sitemap(b"<urlset><url><loc>mailto:a@b</loc></url><url/><url><loc/></url></urlset>", PLACE)
+    found = read_sitemap(XmlSource(b"<urlset><url><loc>mailto:a@b</loc></url><url/><url><loc/></url></urlset>"), PLACE)
     assert (found.entries, found.not_urls) == ((), 3)
 
 
@@ -111,7 +112,7 @@ def test_fifty_thousand_entries_are_read_in_a_few_seconds() -> None:
     packed = gzip.compress(body.encode(), 1)
     found: list[Sitemap] = []
 
-    assert seconds_of(lambda: found.append(read_sitemap(packed, PLACE))) < 10
+    assert seconds_of(lambda: found.append(read_sitemap(XmlSource(packed), PLACE))) < 10
     assert (len(found[0].entries), found[0].doubt) == (50_000, "")
 
 
@@ -132,7 +133,7 @@ def test_fifty_thousand_entries_are_read_in_a_few_seconds() -> None:
 def test_hostile_sitemap_is_read_in_linear_time(body: str) -> None:
     found: list[Sitemap] = []
 
-    assert seconds_of(lambda: found.append(read_sitemap(body.encode(), PLACE))) < 5
+    assert seconds_of(lambda: found.append(read_sitemap(XmlSource(body.encode()), PLACE))) < 5
     assert sum(len(entry.alternates) for entry in found[0].entries) <= 100_000
 
 
@@ -155,4 +156,4 @@ def test_the_parser_looks_into_gzip() -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_without_error(body: bytes) -> None:
     for each in (body, b"<urlset><url><loc>/x</loc>" + body, SITEMAP.encode()[: len(body) * 7] + body):
-        read_sitemap(each, PLACE)
+        read_sitemap(XmlSource(each), PLACE)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.effort import seconds_of
 from tests.parse.feeds.documents import ATOM, RDF, RSS
 
-from scoter.parse.feeds.entries import LONGEST_LINE, MOST_PER_ENTRY, FeedEntry, FeedFound, Person, Reference
+from scoter.core.metadata import Author
+from scoter.parse.feeds.entries import LONGEST_LINE, MOST_PER_ENTRY, FeedEntry, FeedFound, Reference
 from scoter.parse.feeds.source import DEEPEST, XmlSource
 from scoter.parse.feeds.xmlfeeds import read_xml_feed
 
@@ -46,7 +47,7 @@ def test_rss_feed_and_entry_are_read() -> None:
         markup='<p>The eider is a <a href="/duck">sea duck</a>.</p><p>Soft.</p>',
         summary="<p>A duck.</p>",
         published=datetime(2026, 11, 15, 12, tzinfo=UTC),
-        authors=(Person("Ann"),),
+        authors=(Author(name="Ann"),),
         keywords=("ducks", "sea"),
         enclosures=(Reference(href="/eider.mp3", rel="enclosure", media_type="audio/mpeg"),),
     )
@@ -68,7 +69,7 @@ def test_atom_feed_and_entry_are_read() -> None:
     (entry,) = found.entries
     assert (entry.link, entry.title, entry.authors, entry.keywords) == (
         *("eider", "Eiderente"),
-        *((Person("Bernd"),), ("enten",)),
+        *((Author(name="Bernd"),), ("enten",)),
     )
     assert entry.markup == '<div xmlns="http://www.w3.org/1999/xhtml"><p>Eine <em>Ente</em></p></div>'
     assert entry.modified == datetime(2026, 11, 15, tzinfo=UTC)
@@ -93,7 +94,7 @@ def test_podcast_fields_are_read() -> None:
         ' xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd"',
     )
 
-    assert (found.authors, found.image, found.keywords) == ((Person("Ann"),), "/art.jpg", ("Science", "Nature"))
+    assert (found.authors, found.image, found.keywords) == ((Author(name="Ann"),), "/art.jpg", ("Science", "Nature"))
     (episode,) = found.entries
     assert (episode.title, episode.summary, episode.keywords) == ("One", "About seals", ("seals", "sea"))
     assert [(each.href, each.seconds) for each in episode.enclosures] == [("/1.mp3", 3723.0), ("/1.ogg", None)]
@@ -117,7 +118,7 @@ def test_undeclared_prefixes_have_their_usual_meaning() -> None:
         '<media:thumbnail url="/i.jpg"/><atom:link href="/1"/><unknown:title>no</unknown:title>'
     )
 
-    assert (entry.authors, entry.markup, entry.image, entry.link) == ((Person("Ann"),), "<p>x</p>", "/i.jpg", "/1")
+    assert (entry.authors, entry.markup, entry.image, entry.link) == ((Author(name="Ann"),), "<p>x</p>", "/i.jpg", "/1")
     assert entry.title == ""
 
 

@@ -11,13 +11,11 @@ from scoter.parse.documents.archive import UnreadableArchive, ZipArchive
 from scoter.parse.documents.ooxml import PartReader, read_ooxml, read_properties
 from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, DocumentParser
 from scoter.parse.documents.xmltext import TextBuilder, tell
+from scoter.parse.filetypes import DOCX, PPTX, XLSX
 from scoter.parse.html.elements import name_set
 
 _OPEN: Final = "application/vnd.oasis.opendocument."
 _OPENXML: Final = "application/vnd.openxmlformats-officedocument."
-DOCX: Final = f"{_OPENXML}wordprocessingml.document"
-XLSX: Final = f"{_OPENXML}spreadsheetml.sheet"
-PPTX: Final = f"{_OPENXML}presentationml.presentation"
 TYPES_BY_SUFFIX: Final = {
     "docx": DOCX,
     "docm": "application/vnd.ms-word.document.macroenabled.12",

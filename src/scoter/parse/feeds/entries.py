@@ -7,6 +7,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from scoter.core.metadata import Author
+
 LONGEST_LINE: Final = 1_000
 """Maximum characters of a title, name or keyword."""
 LONGEST_ADDRESS: Final = 8_192
@@ -26,13 +28,6 @@ class Reference(Struct, frozen=True, kw_only=True):
     seconds: float | None = None
 
 
-class Person(Struct, frozen=True):
-    """An author."""
-
-    name: str
-    url: str = ""
-
-
 class FeedEntry(Struct, frozen=True, kw_only=True):
     """One entry. ``markup`` is its content as HTML; ``base`` is the base of addresses in it, if declared."""
 
@@ -43,7 +38,7 @@ class FeedEntry(Struct, frozen=True, kw_only=True):
     summary: str = ""
     published: datetime | None = None
     modified: datetime | None = None
-    authors: tuple[Person, ...] = ()
+    authors: tuple[Author, ...] = ()
     keywords: tuple[str, ...] = ()
     language: str = ""
     image: str = ""
@@ -62,7 +57,7 @@ class FeedFound(Struct, frozen=True, kw_only=True):
     icon: str = ""
     license: str = ""
     modified: datetime | None = None
-    authors: tuple[Person, ...] = ()
+    authors: tuple[Author, ...] = ()
     keywords: tuple[str, ...] = ()
     links: tuple[Reference, ...] = ()
     entries: tuple[FeedEntry, ...] = ()

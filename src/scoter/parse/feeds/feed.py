@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec.structs import replace
 
 from scoter.core.metadata import Author, Feed, Image, Media, PageMetadata
 from scoter.core.page import Alternate, Content, Outlink, Page
 from scoter.core.url import Url, join
-from scoter.parse.feeds.entries import FeedEntry, FeedFound, Person, Reference
+from scoter.parse.feeds.entries import FeedEntry, FeedFound, Reference
 from scoter.parse.feeds.jsonfeeds import read_json_feed
 from scoter.parse.feeds.source import XmlSource
 from scoter.parse.feeds.xmlfeeds import FEED_ROOTS, read_xml_feed
 from scoter.parse.filetypes import type_by_extension
-from scoter.parse.html import LONGEST_ANCHOR, LONGEST_TITLE, MOST_LINKS, HtmlOptions, HtmlReader
-from scoter.parse.robots_meta import Directives, directives
+from scoter.parse.html import LONGEST_ANCHOR, LONGEST_TITLE, MOST_LINKS, HtmlReader
+from scoter.parse.parsers import PageParser, metadata_from
 from scoter.plugins import Setup
 
 SOURCE: Final = "feed"
@@ -26,7 +25,7 @@ _JSON: Final = "application/feed+json"
 _LONGEST_DESCRIPTION: Final = 1_000
 
 
-class FeedParser:
+class FeedParser(PageParser):
     """Reads RSS, Atom, RDF and JSON feeds."""
 
     media_types: tuple[str, ...] = (
@@ -35,63 +34,52 @@ class FeedParser:
     )
 
     def __init__(self, setup: Setup) -> None:
-        self._agents = HtmlOptions.of(setup.config).agents
+        super().__init__(setup)
         self._most = setup.config.parse.entries
-        self._reader: HtmlReader | None = None
+        self._reader = HtmlReader()
 
     def parse(self, content: Content) -> Sequence[Page]:
-        found, encoding = read_feed(content, most=MOST_LINKS)
+        found, encoding = _read_feed(content)
         if found is None:
             return ()
-        if self._reader is None:
-            self._reader = HtmlReader()
-        said = directives((), content.robots, self._agents)
-        pages = _Pages(content, found, encoding, said, self._reader)
-        return pages.make(self._most)
+        return _Pages(self._page(content, encoding=encoding), found, self._reader).make(self._most)
 
 
-def read_feed(content: Content, *, most: int) -> tuple[FeedFound | None, str]:
+def _read_feed(content: Content) -> tuple[FeedFound | None, str]:
     """Return the feed in a content, or ``None`` if it is not a feed, and its character encoding."""
-    if content.media_type in (_JSON, "application/json"):
-        return read_json_feed(content.body, content.encoding, most=most), "utf-8"
-    source = XmlSource(content.body, content.encoding)
-    if source.root in FEED_ROOTS:
-        return read_xml_feed(source, most=most), source.encoding
-    is_json = content.body[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
-    return read_json_feed(content.body, content.encoding, most=most) if is_json else None, "utf-8"
-
-
-class _Words(Struct, frozen=True):
-    """Text and links of a piece of markup."""
-
-    text: str = ""
-    links: tuple[Outlink, ...] = ()
+    is_json = content.media_type in (_JSON, "application/json")
+    if not is_json:
+        source = XmlSource(content.body, content.encoding)
+        if source.root in FEED_ROOTS:
+            return read_xml_feed(source, most=MOST_LINKS), source.encoding
+        is_json = content.body[:64].lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    return read_json_feed(content.body, content.encoding, most=MOST_LINKS) if is_json else None, "utf-8"
 
 
 class _Pages:
     """Makes the pages of one feed."""
 
-    def __init__(self, content: Content, feed: FeedFound, encoding: str, said: Directives, reader: HtmlReader) -> None:
-        self._content = content
+    def __init__(self, page: Page, feed: FeedFound, reader: HtmlReader) -> None:
+        """``page`` has what all pages share; the server's robots directives for a feed apply to its entries."""
+        self._shared = page
+        self._url = page.url
         self._feed = feed
-        self._encoding = encoding
-        self._said = said
         self._reader = reader
-        self._base = (feed.base and join(content.url, feed.base)) or content.url
+        self._base = (feed.base and join(page.url, feed.base)) or page.url
         self._links: dict[str, Outlink] = {}
 
     def make(self, most: int) -> tuple[Page, ...]:
         """Return the feed's page and those of its first entries."""
         feed = self._feed
         title = self._line(feed.title)
-        lines = [description := self._words(feed.description).text]
+        lines = [description := self._words(feed.description)[0]]
         below: dict[str, Page] = {}
         for entry in feed.entries:
             name = self._line(entry.title)
             url = self._join(entry.link)
             lines.append(name)
-            if url is None or url.text == self._content.url.text:
-                lines.append(self._words(entry.markup or entry.summary).text)
+            if url is None or url.text == self._url.text:
+                lines.append(self._words(entry.markup or entry.summary)[0])
             else:
                 self._link(url, name)
                 if len(below) < most and url.text not in below:
@@ -104,8 +92,8 @@ class _Pages:
             if reference.rel != "self":
                 self._link(self._join(reference.href), reference.title, rel=reference.rel)
         own = next((url for each in feed.links if each.rel == "self" and (url := self._join(each.href))), None)
-        page = self._page(
-            self._content.url,
+        page = replace(
+            self._shared,
             title=title,
             text="\n".join(filter(None, lines)),
             outlinks=tuple(self._links.values()),
@@ -120,14 +108,14 @@ class _Pages:
     def _entry(self, entry: FeedEntry, url: Url, title: str) -> Page:
         # A base for the whole feed is often the site's, while the content is copied from the entry's own page.
         base = self._join(entry.base) if entry.markup and entry.base != self._feed.base else None
-        words = self._words(entry.markup or entry.summary, base or url)
+        text, links = self._words(entry.markup or entry.summary, base or url)
         has_both = entry.markup and entry.summary and entry.markup != entry.summary
-        summary = self._words(entry.summary).text if has_both else words.text
-        image = self._join(entry.image)
-        about = _about(
+        summary = self._words(entry.summary)[0] if has_both else text
+        about = metadata_from(
+            SOURCE,
             title=title,
             description=_short(summary),
-            image=None if image is None else Image(url=image.text),
+            image=self._image(entry.image),
             canonical=url.text,
             site_name=self._line(self._feed.title),
             authors=self._authors(entry.authors or self._feed.authors),
@@ -137,61 +125,26 @@ class _Pages:
             keywords=entry.keywords,
             media=tuple(self._media(entry.enclosures)),
         )
-        return self._page(
-            url,
-            title=title,
-            text=words.text,
-            outlinks=words.links,
-            language=entry.language or self._feed.language,
-            about=about,
-        )
-
-    def _page(
-        self,
-        url: Url,
-        *,
-        title: str,
-        text: str,
-        outlinks: tuple[Outlink, ...],
-        language: str,
-        about: PageMetadata,
-        canonical: Url | None = None,
-        alternates: tuple[Alternate, ...] = (),
-        doubt: str = "",
-    ) -> Page:
-        # The server's robots directives for a feed apply to its entries.
-        return Page(
-            url=url,
-            title=title,
-            text=text,
-            outlinks=outlinks,
-            **asdict(self._said),
-            encoding=self._encoding,
-            language=language,
-            media_type=self._content.media_type,
-            canonical=canonical,
-            alternates=alternates,
-            about=about,
-            doubt=doubt,
-        )
+        language = entry.language or self._feed.language
+        return replace(self._shared, url=url, title=title, text=text, outlinks=links, language=language, about=about)
 
     def _about(self, title: str, description: str, canonical: Url | None) -> PageMetadata:
         feed = self._feed
-        image, icon, terms = (self._join(each) for each in (feed.image, feed.icon, feed.license))
-        itself = Feed(url=self._content.url.text, media_type=self._content.media_type, title=title)
-        return _about(
+        terms = self._join(feed.license)
+        return metadata_from(
+            SOURCE,
             title=title,
             description=_short(description),
             canonical="" if canonical is None else canonical.text,
             site_name=title,
-            image=None if image is None else Image(url=image.text),
-            icon=None if icon is None else Image(url=icon.text),
+            image=self._image(feed.image),
+            icon=self._image(feed.icon),
             authors=self._authors(feed.authors),
             modified=feed.modified,
             language=feed.language,
             type=SOURCE,
             keywords=feed.keywords,
-            feeds=(itself,),
+            feeds=(Feed(url=self._url.text, media_type=self._shared.media_type, title=title),),
             license="" if terms is None else terms.text,
         )
 
@@ -204,14 +157,18 @@ class _Pages:
                 yield Alternate(url=url, media_type=each.media_type, language=each.language, title=each.title)
 
     def _link(self, target: Url | None, words: str, kind: str = "feed", rel: str = "") -> None:
-        if target is not None and target.text != self._content.url.text and len(self._links) < MOST_LINKS:
+        if target is not None and target.text != self._url.text and len(self._links) < MOST_LINKS:
             link = Outlink(target=target, anchor=words[:LONGEST_ANCHOR], rel=rel, kind=kind)
             self._links.setdefault(target.text, link)
 
     def _join(self, href: str) -> Url | None:
         return join(self._base, href) if href else None
 
-    def _authors(self, people: Iterable[Person]) -> tuple[Author, ...]:
+    def _image(self, href: str) -> Image | None:
+        url = self._join(href)
+        return None if url is None else Image(url=url.text)
+
+    def _authors(self, people: Iterable[Author]) -> tuple[Author, ...]:
         return tuple(
             Author(name=self._line(each.name), url=url.text if (url := self._join(each.url)) else "") for each in people
         )
@@ -228,22 +185,16 @@ class _Pages:
 
     def _line(self, text: str) -> str:
         """Return a title or name as one line; many feeds put markup in it."""
-        plain = self._words(text).text if "<" in text or "&" in text else text
+        plain = self._words(text)[0] if "<" in text or "&" in text else text
         return " ".join(plain.split())[:LONGEST_TITLE]
 
-    def _words(self, markup: str, base: Url | None = None) -> _Words:
-        if not markup:
-            return _Words()
+    def _words(self, markup: str, base: Url | None = None) -> tuple[str, tuple[Outlink, ...]]:
+        """Return the text and the links of a piece of markup."""
         if "<" not in markup and "&" not in markup:
-            return _Words("\n".join(filter(None, (" ".join(line.split()) for line in markup.splitlines()))))
+            return "\n".join(filter(None, (" ".join(line.split()) for line in markup.splitlines()))), ()
         body = markup.encode("utf-8", "replace")
         page = self._reader.read(Content(url=base or self._base, media_type="text/html", body=body, encoding="utf-8"))
-        return _Words(page.text, page.outlinks)
-
-
-def _about(**fields: object) -> PageMetadata:
-    there = {name: value for name, value in fields.items() if value}
-    return PageMetadata(**there, sources=dict.fromkeys(there, SOURCE))  # type: ignore[arg-type]
+        return page.text, page.outlinks
 
 
 def _short(text: str) -> str:

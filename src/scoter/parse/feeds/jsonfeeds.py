@@ -10,6 +10,7 @@ import msgspec
 
 from scoter.core.dates import parse_date, parse_duration
 from scoter.core.display import count
+from scoter.core.metadata import Author
 from scoter.parse.encoding import decode_page
 from scoter.parse.feeds.entries import (
     LONGEST_ADDRESS,
@@ -18,7 +19,6 @@ from scoter.parse.feeds.entries import (
     MOST_PER_ENTRY,
     FeedEntry,
     FeedFound,
-    Person,
     Reference,
     address_of,
     is_web_address,
@@ -87,37 +87,40 @@ def _text(value: Any, longest: int | None = LONGEST_LINE) -> str:
 
 def _texts(values: Any) -> tuple[str, ...]:
     """Return the distinct texts in a list; anything else is empty."""
-    given = values[:MOST_PER_ENTRY] if isinstance(values, list | tuple) else ()
-    return tuple(dict.fromkeys(filter(None, map(_text, given))))
+    return tuple(dict.fromkeys(filter(None, map(_text, _listed(values)))))
+
+
+def _listed(values: Any) -> list[Any]:
+    return values[:MOST_PER_ENTRY] if isinstance(values, list) else []
+
+
+def _objects(values: Any) -> list[dict[str, Any]]:
+    return [each for each in _listed(values) if isinstance(each, dict)]
 
 
 def _address(value: Any) -> str:
     return address_of(_text(value, LONGEST_ADDRESS + 1))
 
 
-def _people(holder: dict[str, Any]) -> Iterator[Person]:
+def _people(holder: dict[str, Any]) -> Iterator[Author]:
     many = holder.get("authors")  # 1.1; 1.0 has one author
-    for each in many[:MOST_PER_ENTRY] if isinstance(many, list) else [holder.get("author")]:
-        if isinstance(each, dict) and (name := _text(each.get("name"))):
-            yield Person(name, _address(each.get("url")))
+    for each in _objects(many if isinstance(many, list) else [holder.get("author")]):
+        if name := _text(each.get("name")):
+            yield Author(name=name, url=_address(each.get("url")))
 
 
 def _links(found: dict[str, Any]) -> Iterator[Reference]:
     for key, rel in (("feed_url", "self"), ("next_url", "next")):
         if href := _address(found.get(key)):
             yield Reference(href=href, rel=rel, media_type="application/feed+json")
-    hubs = found.get("hubs")
-    for each in hubs[:MOST_PER_ENTRY] if isinstance(hubs, list) else []:
-        if isinstance(each, dict) and (href := _address(each.get("url"))):
+    for each in _objects(found.get("hubs")):
+        if href := _address(each.get("url")):
             yield Reference(href=href, rel="hub")
 
 
 def _attachments(values: Any) -> Iterator[Reference]:
-    if not values:
-        return
-
-    for each in values[:MOST_PER_ENTRY] if isinstance(values, list) else []:
-        if isinstance(each, dict) and (href := _address(each.get("url"))):
+    for each in _objects(values):
+        if href := _address(each.get("url")):
             yield Reference(
                 href=href,
                 rel="enclosure",

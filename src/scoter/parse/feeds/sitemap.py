@@ -72,30 +72,15 @@ class Sitemap(Struct, frozen=True, kw_only=True):
     doubt: str = ""
 
 
-def read_sitemap(
-    body: bytes,
-    base: Url,
-    *,
-    charset: str = "",
-    most: int = MOST_ENTRIES,
-    size: int = MOST,
-    extras: bool = True,
-) -> Sitemap:
-    """Return the content of a sitemap: at most ``most`` entries, from its first ``size`` bytes after decompression.
-
-    ``extras`` includes alternates and media.
+def read_sitemap(source: XmlSource, base: Url, *, most: int = MOST_ENTRIES, extras: bool = True) -> Sitemap:
+    """Return the content of a sitemap: at most ``most`` entries; ``extras`` includes alternates and media.
 
     >>> from scoter.core.url import canonical
     >>> body = b"<urlset><url><loc>http://a.example/x</loc><priority>0.8</priority></url></urlset>"
-    >>> found = read_sitemap(body, canonical("http://a.example/sitemap.xml")).entries[0]
+    >>> found = read_sitemap(XmlSource(body), canonical("http://a.example/sitemap.xml")).entries[0]
     >>> found.url, found.priority
     (Url('http://a.example/x'), 0.8)
     """
-    return read_source(XmlSource(body, charset, most=size), base, most=most, extras=extras)
-
-
-def read_source(source: XmlSource, base: Url, *, most: int, extras: bool) -> Sitemap:
-    """Return the content of a sitemap whose root element is known."""
     found = _SitemapReader(base, most, extras)
     doubt = walk(source, found) if source.root else source.doubt
     if found.full:
@@ -112,7 +97,7 @@ class SitemapParser(PageParser):
         source = XmlSource(content.body, content.encoding)
         if source.root not in ROOTS:
             return ()
-        found = read_source(source, content.url, most=MOST_LINKS, extras=True)
+        found = read_sitemap(source, content.url, most=MOST_LINKS)
         outlinks = tuple(_outlinks(found))
         return (self._page(content, outlinks=outlinks, encoding=source.encoding, doubt=found.doubt),)
 
@@ -247,7 +232,7 @@ def read_listing(
         feed = read_xml_feed(source, most=most)
         return None if feed is None or (source.root == "rdf" and not feed.entries) else _of_feed(feed, base, most)
     if source.root:
-        found = read_source(source, base, most=most, extras=False)
+        found = read_sitemap(source, base, most=most, extras=False)
         # Many servers answer with an HTML page if there is no sitemap.
         return found if source.root in ROOTS or found.entries or found.sitemaps else None
     return _of_lines(Unpacked(body, size), charset, base, most, cut)

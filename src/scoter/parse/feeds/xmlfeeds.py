@@ -19,13 +19,13 @@ from msgspec.structs import replace
 
 from scoter.core.dates import parse_date, parse_duration
 from scoter.core.display import count
+from scoter.core.metadata import Author
 from scoter.parse.feeds.entries import (
     LONGEST_LANGUAGE,
     LONGEST_LINE,
     MOST_PER_ENTRY,
     FeedEntry,
     FeedFound,
-    Person,
     Reference,
     address_of,
     is_web_address,
@@ -149,7 +149,7 @@ class _Holder:
         return address_of(self.values.get("cc:license", "")) or linked
 
     @property
-    def authors(self) -> tuple[Person, ...]:
+    def authors(self) -> tuple[Author, ...]:
         """The authors by the first element that names any: Atom has several, RSS has several elements for one."""
         for name in _AUTHORS:
             people = [person for element, said in self.people if element == name for person in _person(said)]
@@ -440,8 +440,8 @@ def _resolved(base: str, href: str) -> str:
         return href
 
 
-def _person(said: dict[str, str]) -> Iterator[Person]:
+def _person(said: dict[str, str]) -> Iterator[Author]:
     name = (said.get("name") or said.get("email", ""))[:LONGEST_LINE].strip()
     if name:
         found = _MAILED.fullmatch(name)
-        yield Person((found[1].strip() if found else "") or name, address_of(said.get("url", "")))
+        yield Author(name=(found[1].strip() if found else "") or name, url=address_of(said.get("url", "")))

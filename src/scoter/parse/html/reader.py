@@ -36,7 +36,7 @@ from scoter.parse.html.elements import (
 from scoter.parse.html.options import HtmlOptions
 from scoter.parse.html.page_parts import PageParts, name_of, whole_text, words
 from scoter.parse.links import LinkJoiner
-from scoter.parse.mediatype import LANGUAGE
+from scoter.parse.mediatype import CONTROLS, LANGUAGE, SNIFFED
 from scoter.parse.prescan import without_comments
 from scoter.parse.robots_meta import directives
 from scoter.parse.scripts import script_addresses
@@ -58,9 +58,6 @@ _NUMBERS: Final = 256  # Lexbor's numbers of HTML elements are below; those of u
 _NOTHING: Final = 255  # the action for elements that need none
 
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value  # otherwise <selectedcontent> clones its option
-_HEAD: Final = 1_445
-"""Bytes that tell text from binary data (MIME Sniffing standard, 5.2)."""
-_BINARY: Final = bytes([*range(9), 0x0B, *range(0x0E, 0x1B), *range(0x1C, 0x20)])
 _REPLACED: Final = "\ufffd".encode()
 
 
@@ -282,8 +279,8 @@ def doubt_about(content: Content, source: DecodedPage, most_links: int = 0, *, m
         said.append("empty")
     elif markup and b"<" not in utf8:
         said.append("no markup")
-    head = utf8[:_HEAD]
-    if len(head.translate(None, _BINARY)) * 50 < len(head) * 49 or b"\0" in head:
+    head = utf8[:SNIFFED]
+    if len(head.translate(None, CONTROLS)) * 50 < len(head) * 49 or b"\0" in head:
         said.append("binary")
     if utf8 is not content.body:
         own = content.body.count(_REPLACED) if source.encoding == "utf-8" else 0

@@ -10,21 +10,9 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from scoter.core.metadata import Author, Image, Media
-from scoter.parse.metadata.field_values import (
-    LONGEST_ADDRESS,
-    LONGEST_NAME,
-    LONGEST_TITLE,
-    MOST_MEDIA,
-    authors,
-    clean,
-    image,
-    language,
-    media_type,
-    plausible_date,
-    side,
-    words,
-)
-from scoter.parse.metadata.page_elements import MOST_CLIMBS, Attributes, PageElements, visible_text, within
+from scoter.parse.html.elements import name_set
+from scoter.parse.metadata import field_values as fields
+from scoter.parse.metadata.page_elements import Attributes, PageElements, ancestors, visible_text, within
 
 MOST_NODES: Final = 30
 LONGEST_OPENING: Final = 500
@@ -47,23 +35,15 @@ _DECORATION: Final = re.compile(
     re.IGNORECASE,
 )
 _PICTURE_QUERIES: Final = ('article img,main img,[role="main"] img', "img", "amp-img")
-_TRACKERS: Final = (
-    "doubleclick.net",
-    "gravatar.com",
-    "facebook.com/tr",
-    "google-analytics.com",
-    "scorecardresearch.com",
-)
+_TRACKERS: Final = name_set("doubleclick.net gravatar.com facebook.com/tr google-analytics.com scorecardresearch.com")
 
 
 def title(elements: PageElements) -> str:
     """Return the title, or else the first heading."""
     if elements.title:
         return elements.title
-    for node in elements.find("h1")[:5]:
-        if text := clean(visible_text(node, 4 * LONGEST_TITLE), LONGEST_TITLE):
-            return text
-    return ""
+    texts = (fields.title(visible_text(node, 4 * fields.LONGEST_TITLE)) for node in elements.find("h1")[:5])
+    return next(filter(None, texts), "")
 
 
 def declared_language(elements: PageElements) -> str:
@@ -72,18 +52,18 @@ def declared_language(elements: PageElements) -> str:
     if node is None:
         return ""
     attributes = node.attributes
-    if found := language(attributes.get("lang") or attributes.get("xml:lang")):
+    if found := fields.language(attributes.get("lang") or attributes.get("xml:lang")):
         return found
-    return next((language(body.attributes.get("lang")) for body in elements.find("body")[:1]), "")
+    return next((fields.language(body.attributes.get("lang")) for body in elements.find("body")[:1]), "")
 
 
 def people(elements: PageElements) -> tuple[Author, ...]:
     """Return the authors in ``rel=author`` links, except those of articles that the page only lists."""
     nodes = elements.find('a[rel~="author" i]')[:MOST_NODES]
     listed = _listed(elements) if nodes else frozenset()
-    return authors(
+    return fields.authors(
         Author(
-            name=clean(visible_text(node, 4 * LONGEST_NAME), LONGEST_NAME),
+            name=fields.name(visible_text(node, 4 * fields.LONGEST_NAME)),
             url=elements.address(node.attributes.get("href")),
         )
         for node in nodes
@@ -111,53 +91,42 @@ def published(elements: PageElements) -> datetime | None:
 
 def modified(elements: PageElements) -> datetime | None:
     """Return the first ``time`` that is marked as a change."""
-    for node, kind in _times(elements):
-        if kind == "modified" and (when := _when(node)) is not None:
-            return when
-    return None
+    return next((when for node, kind in _times(elements) if kind == "modified" and (when := _when(node))), None)
 
 
 def tags(elements: PageElements) -> tuple[str, ...]:
     """Return the texts of ``rel=tag`` links."""
-    return words(visible_text(node, 500).replace(",", " ") for node in elements.find('a[rel~="tag" i]')[:MOST_NODES])
+    links = elements.find('a[rel~="tag" i]')[:MOST_NODES]
+    return fields.words(visible_text(node, 500).replace(",", " ") for node in links)
 
 
 def media(elements: PageElements) -> tuple[Media, ...]:
     """Return the videos and audio files embedded in the page."""
-    found: dict[str, Media] = {}
+    return fields.distinct(_media(elements))
+
+
+def _media(elements: PageElements) -> Iterator[Media]:
     for node in elements.find("video,audio")[:MOST_NODES]:
-        kind = node.tag or ""
-        attributes = node.attributes
+        width, height = (fields.side(node.attributes.get(name)) for name in ("width", "height"))
         for part in (node, *elements.find("source[src]", node)[:1]):
             said = part.attributes
-            if (url := elements.address(said.get("src") or said.get("data-src"))) and len(found) < MOST_MEDIA:
-                found.setdefault(
-                    url,
-                    Media(
-                        url=url,
-                        kind=kind,
-                        media_type=media_type(said.get("type")),
-                        width=side(attributes.get("width")),
-                        height=side(attributes.get("height")),
-                    ),
-                )
+            if url := elements.address(said.get("src") or said.get("data-src")):
+                kind = fields.media_type(said.get("type"))
+                yield Media(url=url, kind=node.tag or "", media_type=kind, width=width, height=height)
                 break
-    return tuple(found.values())
 
 
 def licence(elements: PageElements) -> str:
     """Return the target of the ``rel=license`` link."""
-    for node in elements.find('a[rel~="license" i]')[:MOST_NODES]:
-        if url := elements.address(node.attributes.get("href")):
-            return url
-    return ""
+    links = elements.find('a[rel~="license" i]')[:MOST_NODES]
+    return next(filter(None, (elements.address(node.attributes.get("href")) for node in links)), "")
 
 
 def opening(elements: PageElements) -> str:
     """Return the first real paragraph: long enough, more text than links, inside the content."""
     for query in ("article p,main p", "p"):
         for node in elements.some(query, MOST_NODES):
-            text = clean(visible_text(node, 4 * LONGEST_OPENING), 4 * LONGEST_OPENING)
+            text = fields.clean(visible_text(node, 4 * LONGEST_OPENING), 4 * LONGEST_OPENING)
             if _length(text) < _SHORTEST_OPENING or "cookie" in text.lower():
                 continue
             linked = sum(len(link.text_lexbor()) for link in elements.find("a", node)[:MOST_NODES])
@@ -174,10 +143,10 @@ def _length(text: str) -> int:
 def _without_marks(elements: PageElements, node: LexborNode, text: str) -> str:
     """Remove references to footnotes, such as ``[1]``."""
     for raised in elements.find("sup", node)[:MOST_NODES]:
-        mark = clean(visible_text(raised, 100), 100)
+        mark = fields.clean(visible_text(raised, 100), 100)
         if mark.startswith("["):
             text = text.replace(mark, "", 1)
-    return clean(text, 4 * LONGEST_OPENING)
+    return fields.clean(text, 4 * LONGEST_OPENING)
 
 
 def _times(elements: PageElements) -> Iterator[tuple[LexborNode, str]]:
@@ -198,23 +167,17 @@ def _times(elements: PageElements) -> Iterator[tuple[LexborNode, str]]:
 
 def _is_opinion(node: LexborNode) -> bool:
     """Tell whether a property belongs to a review or comment."""
-    parent = node.parent
-    for _ in range(MOST_CLIMBS):
-        if parent is None:
-            break
-        if "itemscope" in (attributes := parent.attributes):
-            return (attributes.get("itemtype") or "").endswith(("Review", "Comment"))
-        parent = parent.parent
-    return False
+    scope = next((said for each in ancestors(node) if "itemscope" in (said := each.attributes)), {})
+    return (scope.get("itemtype") or "").endswith(("Review", "Comment"))
 
 
 def _when(node: LexborNode) -> datetime | None:
     """Return the date of a ``time`` element, from its text if it has no attribute (HTML standard, 4.5.14)."""
     attributes = node.attributes
     if "datetime" in attributes:
-        return plausible_date(attributes["datetime"])
+        return fields.plausible_date(attributes["datetime"])
     text = visible_text(node, 100).strip()
-    return plausible_date(text) if len(text) >= _SHORTEST_DAY else None
+    return fields.plausible_date(text) if len(text) >= _SHORTEST_DAY else None
 
 
 def _listed(elements: PageElements) -> frozenset[int]:
@@ -237,20 +200,13 @@ def headings(elements: PageElements, part: LexborNode, most: int = 1) -> list[Le
 
 def leads_away(elements: PageElements, heading: LexborNode) -> bool:
     """Tell whether a heading links to another page."""
-    around = heading.parent if heading.parent is not None and heading.parent.tag == "a" else None
-    links = [around] if around is not None else elements.find("a[href]", heading)[:1]
+    around = heading.parent
+    links = [around] if around is not None and around.tag == "a" else elements.find("a[href]", heading)[:1]
     return any(not elements.is_here(link.attributes.get("href") or "") for link in links)
 
 
 def _is_inside(node: LexborNode, articles: frozenset[int]) -> bool:
-    parent = node.parent
-    for _ in range(MOST_CLIMBS):
-        if parent is None:
-            break
-        if parent.mem_id in articles:
-            return True
-        parent = parent.parent
-    return False
+    return any(each.mem_id in articles for each in ancestors(node))
 
 
 def _truncate(text: str) -> str:
@@ -277,7 +233,7 @@ def picture(elements: PageElements) -> Image | None:
 
 def _area(attributes: Attributes) -> int:
     """Estimate the area of an image in pixels; 0 if it is too small or too narrow."""
-    width, height = side(attributes.get("width")), side(attributes.get("height"))
+    width, height = fields.side(attributes.get("width")), fields.side(attributes.get("height"))
     if (width is not None and width < _SHORTEST_SIDE) or (height is not None and height < _SHORTEST_SIDE):
         return 0
     if width and height:
@@ -292,12 +248,12 @@ def _as_image(elements: PageElements, attributes: Attributes) -> Image | None:
     """Return an image, or ``None`` for a decoration."""
     href, _ = _picture_source(attributes)
     said = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
-    if len(href) > LONGEST_ADDRESS or _DECORATION.search(href) or (len(said) > 1 and _DECORATION.search(said[:500])):
+    if len(href) > fields.LONGEST_ADDRESS or _DECORATION.search(href) or _DECORATION.search(said[:500]):
         return None
     url = elements.address(href)
     if not url or url.partition("?")[0].lower().endswith((".svg", ".ico", ".gif")) or any(h in url for h in _TRACKERS):
         return None
-    return image(url, attributes.get("alt"), attributes.get("width"), attributes.get("height"))
+    return fields.image(url, attributes.get("alt"), attributes.get("width"), attributes.get("height"))
 
 
 def _picture_source(attributes: Attributes) -> tuple[str, int]:
@@ -306,7 +262,7 @@ def _picture_source(attributes: Attributes) -> tuple[str, int]:
     for name in ("srcset", "data-srcset"):
         for part in (attributes.get(name) or "")[:20_000].split(", ")[:30]:
             href, _, size = part.strip().rpartition(" ")
-            width = (side(size[:-1]) or 0) if size.endswith("w") else 0
+            width = (fields.side(size[:-1]) or 0) if size.endswith("w") else 0
             if href and not href.startswith("data:") and width > best[1]:
                 best = (href.strip(), width)
     if best[0]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from scoter.core.dates import parse_date
-from scoter.core.metadata import Author, Image
+from scoter.core.metadata import Author, Image, Media
 from scoter.core.url import Url, join
 from scoter.parse.filters.language_tags import shortest
 from scoter.parse.html.elements import TEXT_LEVEL
@@ -64,6 +64,22 @@ def strip_markup(text: str, longest: int) -> str:
     if "<" in text:
         text = _MARKUP.sub(_tag_replacement, text)
     return clean(text, longest)
+
+
+def title(text: str) -> str:
+    return clean(text, LONGEST_TITLE)
+
+
+def name(text: str) -> str:
+    return clean(text, LONGEST_NAME)
+
+
+def word(text: str) -> str:
+    return clean(text, LONGEST_WORD)
+
+
+def description(text: str) -> str:
+    return strip_markup(text, LONGEST_DESCRIPTION)
 
 
 def address(base: Url, href: str | None) -> str:
@@ -214,6 +230,16 @@ def split_authors(values: Iterable[str]) -> tuple[Author, ...]:
         for value in values
         for name in html.unescape(value[:5_000]).split(";")
     )
+
+
+def distinct(found: Iterable[Media]) -> tuple[Media, ...]:
+    """Return the first media, each URL once."""
+    kept: dict[str, Media] = {}
+    for media in found:
+        kept.setdefault(media.url, media)
+        if len(kept) == MOST_MEDIA:
+            break
+    return tuple(kept.values())
 
 
 def _tag_replacement(markup: re.Match[str]) -> str:

@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from msgspec import Struct
 
 from scoter.core.dates import parse_duration
 from scoter.core.metadata import Image, Media, PageMetadata, Product
-from scoter.parse.metadata.field_values import (
-    LONGEST_DESCRIPTION,
-    LONGEST_NAME,
-    LONGEST_TITLE,
-    LONGEST_WORD,
-    MOST_MEDIA,
-    clean,
-    colour,
-    first_date,
-    image,
-    language,
-    media_type,
-    plausible_date,
-    side,
-    split_authors,
-    strip_markup,
-    words,
-)
+from scoter.parse.metadata import field_values as fields
 from scoter.parse.metadata.page_elements import PageElements
 
 _PRICES: Final = ("product:price:amount", "og:price:amount", "product:sale_price:amount")
@@ -61,21 +45,21 @@ def opengraph_claims(elements: PageElements) -> PageMetadata:
     first, every = elements.first, elements.every
     groups = _media_groups(elements.groups) if elements.groups else []
     return PageMetadata(
-        title=clean(first("og:title"), LONGEST_TITLE),
-        description=strip_markup(first("og:description"), LONGEST_DESCRIPTION),
+        title=fields.title(first("og:title")),
+        description=fields.description(first("og:description")),
         image=_opengraph_image(elements, groups),
         canonical=elements.address(first("og:url")),
-        site_name=clean(first("og:site_name", "og:site-name"), LONGEST_NAME),
-        authors=split_authors(every("article:author", "og:article:author", "book:author", "music:musician")),
-        published=plausible_date(
+        site_name=fields.name(first("og:site_name", "og:site-name")),
+        authors=fields.split_authors(every("article:author", "og:article:author", "book:author", "music:musician")),
+        published=fields.plausible_date(
             first("article:published_time", "og:article:published_time", "article:published", "og:published_time")
         )
-        or plausible_date(first("book:release_date", "music:release_date", "video:release_date")),
-        modified=plausible_date(first("article:modified_time", "og:article:modified_time", "og:updated_time")),
-        language=language(first("og:locale")),
-        type=clean(first("og:type"), LONGEST_WORD).lower(),
-        keywords=words(every("article:tag", "og:article:tag", "video:tag", "book:tag")),
-        media=_opengraph_media(elements, groups),
+        or fields.plausible_date(first("book:release_date", "music:release_date", "video:release_date")),
+        modified=fields.plausible_date(first("article:modified_time", "og:article:modified_time", "og:updated_time")),
+        language=fields.language(first("og:locale")),
+        type=fields.word(first("og:type")).lower(),
+        keywords=fields.words(every("article:tag", "og:article:tag", "video:tag", "book:tag")),
+        media=fields.distinct(_opengraph_media(elements, groups)),
         product=_opengraph_product(elements),
     )
 
@@ -101,43 +85,37 @@ def _media_address(elements: PageElements, group: OpenGraphMedia) -> str:
 def _opengraph_image(elements: PageElements, groups: list[OpenGraphMedia]) -> Image | None:
     for group in groups:
         if group.kind == "image" and (url := _media_address(elements, group)):
-            return image(url, group.alt, group.width, group.height, group.type)
+            return fields.image(url, group.alt, group.width, group.height, group.type)
     return None
 
 
-def _opengraph_media(elements: PageElements, groups: list[OpenGraphMedia]) -> tuple[Media, ...]:
-    found: dict[str, Media] = {}
+def _opengraph_media(elements: PageElements, groups: list[OpenGraphMedia]) -> Iterator[Media]:
     for group in groups:
-        if group.kind == "image" or not (url := _media_address(elements, group)) or len(found) >= MOST_MEDIA:
-            continue
-        kind = media_type(group.type)
-        found.setdefault(
-            url,
-            Media(
+        if group.kind != "image" and (url := _media_address(elements, group)):
+            kind = fields.media_type(group.type)
+            yield Media(
                 url=url,
                 kind="player" if kind in _FRAMED else group.kind,
                 media_type=kind,
-                width=side(group.width),
-                height=side(group.height),
+                width=fields.side(group.width),
+                height=fields.side(group.height),
                 # These two are outside the group and describe the subject of the page.
                 seconds=parse_duration(group.duration or elements.first("video:duration", "music:duration")),
-            ),
-        )
-    return tuple(found.values())
+            )
 
 
 def _opengraph_product(elements: PageElements) -> Product | None:
     first = elements.first
-    price = clean(first(*_PRICES), 32)
+    price = fields.clean(first(*_PRICES), 32)
     if not price and not first("og:type").lower().startswith(("product", "og:product")):
         return None
     return Product(
-        name=clean(first("og:title"), LONGEST_TITLE),
-        brand=clean(first("product:brand", "og:brand"), LONGEST_NAME),
-        sku=clean(first("product:retailer_item_id", "product:sku", "product:mfr_part_no"), LONGEST_WORD),
+        name=fields.title(first("og:title")),
+        brand=fields.name(first("product:brand", "og:brand")),
+        sku=fields.word(first("product:retailer_item_id", "product:sku", "product:mfr_part_no")),
         price=price,
-        currency=clean(first(*_CURRENCIES), 8).upper(),
-        availability=clean(first("product:availability", "og:availability"), LONGEST_WORD),
+        currency=fields.clean(first(*_CURRENCIES), 8).upper(),
+        availability=fields.word(first("product:availability", "og:availability")),
     )
 
 
@@ -146,14 +124,14 @@ def twitter_claims(elements: PageElements) -> PageMetadata:
     first = elements.first
     if not any(name.startswith("twitter:") for name in elements.metas):
         return _NOTHING
-    creator = clean(first("twitter:creator"), LONGEST_NAME)
+    creator = fields.name(first("twitter:creator"))
     return PageMetadata(
-        title=clean(first("twitter:title"), LONGEST_TITLE),
-        description=strip_markup(first("twitter:description"), LONGEST_DESCRIPTION),
+        title=fields.title(first("twitter:title")),
+        description=fields.description(first("twitter:description")),
         image=_twitter_image(elements),
         canonical=elements.address(first("twitter:url")),
-        authors=split_authors([creator]) if len(creator) > 1 else (),
-        media=_twitter_media(elements),
+        authors=fields.split_authors([creator]) if len(creator) > 1 else (),
+        media=tuple(_twitter_media(elements)),
     )
 
 
@@ -161,27 +139,18 @@ def _twitter_image(elements: PageElements) -> Image | None:
     for name in ("twitter:image", "twitter:image:src", "twitter:image0", "twitter:image0:src"):
         if url := elements.address(elements.first(name)):
             alt, width, height = (elements.first(f"twitter:image:{part}") for part in ("alt", "width", "height"))
-            return image(url, alt, width, height)
+            return fields.image(url, alt, width, height)
     return None
 
 
-def _twitter_media(elements: PageElements) -> tuple[Media, ...]:
-    width, height = side(elements.first("twitter:player:width")), side(elements.first("twitter:player:height"))
-    found = []
+def _twitter_media(elements: PageElements) -> Iterator[Media]:
+    width, height = (fields.side(elements.first(f"twitter:player:{name}")) for name in ("width", "height"))
     if url := elements.address(elements.first("twitter:player")):
-        found.append(Media(url=url, kind="player", width=width, height=height))
+        yield Media(url=url, kind="player", width=width, height=height)
     if url := elements.address(elements.first("twitter:player:stream")):
-        kind = media_type(elements.first("twitter:player:stream:content_type"))
-        found.append(
-            Media(
-                url=url,
-                kind="audio" if kind.startswith("audio/") else "video",
-                media_type=kind,
-                width=width,
-                height=height,
-            )
-        )
-    return tuple(found)
+        said = fields.media_type(elements.first("twitter:player:stream:content_type"))
+        kind = "audio" if said.startswith("audio/") else "video"
+        yield Media(url=url, kind=kind, media_type=said, width=width, height=height)
 
 
 def dublincore_claims(elements: PageElements) -> PageMetadata:
@@ -197,16 +166,16 @@ def dublincore_claims(elements: PageElements) -> PageMetadata:
         return next((terms[name][0] for name in names if name in terms), "")
 
     return PageMetadata(
-        title=clean(first("title", "title.main"), LONGEST_TITLE),
-        description=strip_markup(first("description", "description.abstract", "abstract"), LONGEST_DESCRIPTION),
+        title=fields.title(first("title", "title.main")),
+        description=fields.description(first("description", "description.abstract", "abstract")),
         canonical=_web_address(elements, first("identifier", "identifier.uri", "identifier.url")),
-        site_name=clean(first("publisher"), LONGEST_NAME),
-        authors=split_authors([*terms.get("creator", ()), *terms.get("creator.personalname", ())]),
-        published=first_date(map(first, _DC_PUBLISHED)),
-        modified=first_date(map(first, _DC_MODIFIED)),
-        language=language(first("language", "language.iso")),
-        type=clean(first("type"), LONGEST_WORD),
-        keywords=words([*terms.get("subject", ()), *terms.get("subject.keywords", ())]),
+        site_name=fields.name(first("publisher")),
+        authors=fields.split_authors([*terms.get("creator", ()), *terms.get("creator.personalname", ())]),
+        published=fields.first_date(map(first, _DC_PUBLISHED)),
+        modified=fields.first_date(map(first, _DC_MODIFIED)),
+        language=fields.language(first("language", "language.iso")),
+        type=fields.word(first("type")),
+        keywords=fields.words([*terms.get("subject", ()), *terms.get("subject.keywords", ())]),
         license=_web_address(elements, first("license", "rights.license", "rights.uri", "rights")),
     )
 
@@ -222,19 +191,19 @@ def plain_claims(elements: PageElements) -> PageMetadata:
     picture = elements.address(first("thumbnail", "image"))
     icon = elements.address(first("msapplication-tileimage"))
     return PageMetadata(
-        title=clean(first("citation_title", "title", "parsely-title", "sailthru.title"), LONGEST_TITLE),
-        description=strip_markup(first("description"), LONGEST_DESCRIPTION),
+        title=fields.title(first("citation_title", "title", "parsely-title", "sailthru.title")),
+        description=fields.description(first("description")),
         image=Image(url=picture) if picture else None,
-        site_name=clean(first("application-name", "apple-mobile-web-app-title"), LONGEST_NAME),
-        authors=split_authors(
+        site_name=fields.name(first("application-name", "apple-mobile-web-app-title")),
+        authors=fields.split_authors(
             every("citation_author") or every("author") or every("parsely-author") or every("sailthru.author")
         ),
-        published=first_date(map(first, _PLAIN_PUBLISHED)),
-        modified=first_date(map(first, _PLAIN_MODIFIED)),
-        language=language(
+        published=fields.first_date(map(first, _PLAIN_PUBLISHED)),
+        modified=fields.first_date(map(first, _PLAIN_MODIFIED)),
+        language=fields.language(
             (first("content-language", "language", "citation_language") or elements.header_language).partition(",")[0]
         ),
-        keywords=words(every("keywords", "news_keywords", "citation_keywords")),
+        keywords=fields.words(every("keywords", "news_keywords", "citation_keywords")),
         icon=Image(url=icon) if icon else None,
         theme_color=_theme_colour(elements),
     )
@@ -243,6 +212,6 @@ def plain_claims(elements: PageElements) -> PageMetadata:
 def _theme_colour(elements: PageElements) -> str:
     """Return the theme colour without a media query, or else the first one."""
     for _, text in sorted(elements.colours, key=lambda found: found[0]):
-        if found := colour(text):
+        if found := fields.colour(text):
             return found
-    return colour(elements.first("msapplication-tilecolor"))
+    return fields.colour(elements.first("msapplication-tilecolor"))

@@ -7,18 +7,7 @@ from typing import Final
 from selectolax.lexbor import LexborNode
 
 from scoter.core.metadata import Author, Image, PageMetadata, Product
-from scoter.parse.metadata.field_values import (
-    LONGEST_DESCRIPTION,
-    LONGEST_NAME,
-    LONGEST_TITLE,
-    LONGEST_WORD,
-    authors,
-    clean,
-    image,
-    number,
-    plausible_date,
-    words,
-)
+from scoter.parse.metadata import field_values as fields
 from scoter.parse.metadata.page_elements import MOST_CLIMBS, PageElements, ancestors, visible_text
 
 _NOTHING: Final = PageMetadata()
@@ -58,18 +47,18 @@ def claims(elements: PageElements) -> PageMetadata:
         return _NOTHING
     root, said = found[0]
     kind = next(_ROOTS[name] for name in _classes(root) if name in _ROOTS)
-    title = _text(said, "name", LONGEST_TITLE)
+    title = _text(said, "name", fields.LONGEST_TITLE)
     photo = next(filter(None, (_image(elements, node) for node in said.get("photo", ()))), None)
     return PageMetadata(
         title=title,
-        description=_text(said, "summary", LONGEST_DESCRIPTION),
+        description=_text(said, "summary", fields.LONGEST_DESCRIPTION),
         image=photo,
         canonical=next(filter(None, (elements.address(_href(node)) for node in said.get("url", ()))), ""),
-        authors=authors(_person(elements, node) for node in said.get("author", ())) or _only_card(elements),
-        published=plausible_date(_when(said, "published")),
-        modified=plausible_date(_when(said, "updated")),
+        authors=fields.authors(_person(elements, node) for node in said.get("author", ())) or _only_card(elements),
+        published=fields.plausible_date(_when(said, "published")),
+        modified=fields.plausible_date(_when(said, "updated")),
         type=kind,
-        keywords=words(visible_text(node, 1_000) for node in said.get("category", ())),
+        keywords=fields.words(visible_text(node, 1_000) for node in said.get("category", ())),
         product=_product(said, title) if kind == "h-product" else None,
     )
 
@@ -101,25 +90,20 @@ def _classes(node: LexborNode) -> list[str]:
 
 
 def _text(said: dict[str, list[LexborNode]], name: str, longest: int) -> str:
-    for node in said.get(name, ()):
-        if text := clean(_shown(node, 4 * longest), longest):
-            return text
-    return ""
-
-
-def _shown(node: LexborNode, longest: int) -> str:
-    attributes = node.attributes
-    said = attributes.get("value") or attributes.get("title") or attributes.get("alt")
-    return said[:longest] if said else visible_text(node, longest)
+    nodes = said.get(name, ())
+    texts = (_shown(node, 4 * longest, "value", "title", "alt")[: 4 * longest] for node in nodes)
+    return next(filter(None, (fields.clean(text, longest) for text in texts)), "")
 
 
 def _when(said: dict[str, list[LexborNode]], name: str) -> str:
-    for node in said.get(name, ()):
-        attributes = node.attributes
-        found = attributes.get("datetime") or attributes.get("title") or attributes.get("value")
-        if text := found or visible_text(node, 200):
-            return text
-    return ""
+    texts = (_shown(node, 200, "datetime", "title", "value") for node in said.get(name, ()))
+    return next(filter(None, texts), "")
+
+
+def _shown(node: LexborNode, longest: int, *names: str) -> str:
+    """Return the first of these attributes that has a value, or else the text."""
+    attributes = node.attributes
+    return next(filter(None, map(attributes.get, names)), None) or visible_text(node, longest)
 
 
 def _href(node: LexborNode) -> str:
@@ -130,7 +114,7 @@ def _href(node: LexborNode) -> str:
 def _image(elements: PageElements, node: LexborNode) -> Image | None:
     attributes = node.attributes
     url = elements.address(_href(node) or attributes.get("data-src"))
-    return image(url, attributes.get("alt"), attributes.get("width"), attributes.get("height"))
+    return fields.image(url, attributes.get("alt"), attributes.get("width"), attributes.get("height"))
 
 
 def _person(elements: PageElements, node: LexborNode) -> Author:
@@ -138,20 +122,20 @@ def _person(elements: PageElements, node: LexborNode) -> Author:
     name = next(iter(elements.find(".p-name,.fn", node)), node)
     links = [node, *elements.some(".u-url,.url,a[href]", 3, node)]
     url = next(filter(None, (elements.address(_href(link)) for link in links)), "")
-    return Author(name=clean(visible_text(name, 4 * LONGEST_NAME), LONGEST_NAME), url=url)
+    return Author(name=fields.name(visible_text(name, 4 * fields.LONGEST_NAME)), url=url)
 
 
 def _only_card(elements: PageElements) -> tuple[Author, ...]:
     cards = elements.find(".h-card")
-    return authors([_person(elements, cards[0])]) if len(cards) == 1 else ()
+    return fields.authors([_person(elements, cards[0])]) if len(cards) == 1 else ()
 
 
 def _product(said: dict[str, list[LexborNode]], title: str) -> Product | None:
     price = _text(said, "price", 32)
-    amount = number(price, 1e12)
+    amount = fields.number(price, 1e12)
     return Product(
         name=title,
-        brand=_text(said, "brand", LONGEST_NAME),
-        sku=_text(said, "sku", LONGEST_WORD),
+        brand=_text(said, "brand", fields.LONGEST_NAME),
+        sku=_text(said, "sku", fields.LONGEST_WORD),
         price=price if amount is not None else "",
     )

@@ -7,26 +7,13 @@ type ``WebPage``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
 from scoter.core.dates import parse_duration
 from scoter.core.metadata import Author, Image, Media, Product
-from scoter.parse.metadata.field_values import (
-    LONGEST_DESCRIPTION,
-    LONGEST_NAME,
-    LONGEST_TITLE,
-    LONGEST_WORD,
-    MOST_MEDIA,
-    authors,
-    image,
-    language,
-    media_type,
-    number,
-    plausible_date,
-    side,
-    words,
-)
+from scoter.parse.metadata import field_values as fields
 from scoter.parse.metadata.graph import Graph, Thing, address_of, local, text_of, types_of
 from scoter.parse.metadata.main_entity import is_customer_review, is_page, main_entity
 from scoter.parse.metadata.page_elements import PageElements
@@ -62,42 +49,34 @@ class SchemaClaims:
 
     @property
     def title(self) -> str:
-        return self._text(LONGEST_TITLE, "headline", "name", "title")
+        return self._text(fields.LONGEST_TITLE, "headline", "name", "title")
 
     @property
     def description(self) -> str:
-        return self._text(LONGEST_DESCRIPTION, "description", "abstract")
+        return self._text(fields.LONGEST_DESCRIPTION, "description", "abstract")
 
     @property
     def image(self) -> Image | None:
-        for thing in self._things:
-            for name in ("image", "primaryImageOfPage", "thumbnailUrl", "thumbnail", "photo"):
-                for value in self._graph.each(thing, name):
-                    if found := image_of(self._graph, self._elements, value):
-                        return found
-        return None
+        values = self._values("image", "primaryImageOfPage", "thumbnailUrl", "thumbnail", "photo")
+        return next(filter(None, (image_of(self._graph, self._elements, value) for value in values)), None)
 
     @property
     def canonical(self) -> str:
         """The URL of the thing; one with a ``#`` is only an identifier within the page."""
-        for thing in self._things:
-            for value in (*self._graph.each(thing, "url"), *self._graph.each(thing, "mainEntityOfPage")):
-                href = address_of(value)
-                if "#" not in href and (url := self._elements.address(href)):
-                    return url
-        return ""
+        hrefs = map(address_of, self._values("url", "mainEntityOfPage"))
+        return next(filter(None, (self._elements.address(href) for href in hrefs if "#" not in href)), "")
 
     @property
     def site_name(self) -> str:
         graph = self._graph
         for thing in graph.things:
-            if "WebSite" in types_of(thing) and (name := graph.text(thing, LONGEST_NAME, "name")):
+            if "WebSite" in types_of(thing) and (name := graph.text(thing, fields.LONGEST_NAME, "name")):
                 return name
         for thing in self._things:
             for part in graph.things_of(thing, "isPartOf"):
-                if "WebSite" in types_of(part) and (name := graph.text(part, LONGEST_NAME, "name")):
+                if "WebSite" in types_of(part) and (name := graph.text(part, fields.LONGEST_NAME, "name")):
                     return name
-            if (name := graph.text(thing, LONGEST_NAME, "publisher")) and "://" not in name:
+            if (name := graph.text(thing, fields.LONGEST_NAME, "publisher")) and "://" not in name:
                 return name
         return ""
 
@@ -105,60 +84,53 @@ class SchemaClaims:
     def authors(self) -> tuple[Author, ...]:
         for thing in self._things:
             for name in ("author", "creator", "byArtist"):
-                found = authors(self._person(value) for value in self._graph.each(thing, name))
-                if found:
+                if found := fields.authors(map(self._person, self._graph.each(thing, name))):
                     return found
         return ()
 
     @property
     def published(self) -> datetime | None:
-        return plausible_date(self._text(100, "datePublished", "uploadDate", "datePosted", "dateCreated"))
+        return fields.plausible_date(self._text(100, "datePublished", "uploadDate", "datePosted", "dateCreated"))
 
     @property
     def modified(self) -> datetime | None:
-        return plausible_date(self._text(100, "dateModified", "dateUpdated"))
+        return fields.plausible_date(self._text(100, "dateModified", "dateUpdated"))
 
     @property
     def language(self) -> str:
-        for thing in self._things:
-            for value in self._graph.each(thing, "inLanguage"):
-                said = [value.get("alternateName"), value.get("name")] if isinstance(value, dict) else [value]
-                for text in said:
-                    if found := language(text_of(text, 40)):
-                        return found
-        return ""
+        names = ("alternateName", "name")
+        said = (map(value.get, names) if isinstance(value, dict) else (value,) for value in self._values("inLanguage"))
+        return next(filter(None, (fields.language(text_of(text, 40)) for texts in said for text in texts)), "")
 
     @property
     def keywords(self) -> tuple[str, ...]:
         values = self._graph.each(self._thing, "keywords", "articleSection")
-        return words(text_of(value, LONGEST_DESCRIPTION) for value in values)
+        return fields.words(text_of(value, fields.LONGEST_DESCRIPTION) for value in values)
 
     @property
     def media(self) -> tuple[Media, ...]:
-        return media(self._graph, self._elements, self._thing)
+        return fields.distinct(media(self._graph, self._elements, self._thing))
 
     @property
     def license(self) -> str:
-        for thing in self._things:
-            for value in self._graph.each(thing, "license"):
-                href = address_of(value)
-                # A name such as "CC BY 4.0" would be taken for a relative URL.
-                if href.lstrip()[:8].lower().startswith(("http", "//", "/")) and (url := self._elements.address(href)):
-                    return url
-        return ""
+        hrefs = map(address_of, self._values("license"))
+        # A name such as "CC BY 4.0" would be taken for a relative URL.
+        places = (href for href in hrefs if href.lstrip()[:4].lower().startswith(("http", "/")))
+        return next(filter(None, map(self._elements.address, places)), "")
 
     @property
     def product(self) -> Product | None:
         return product(self._graph, self._thing)
 
+    def _values(self, *names: str) -> Iterator[object]:
+        """Yield the values of these properties, first those of the main thing."""
+        return (value for thing in self._things for name in names for value in self._graph.each(thing, name))
+
     def _text(self, longest: int, *names: str) -> str:
-        for thing in self._things:
-            if found := self._graph.text(thing, longest, *names):
-                return found
-        return ""
+        return next(filter(None, (self._graph.text(thing, longest, *names) for thing in self._things)), "")
 
     def _person(self, value: object) -> Author:
-        name = text_of(value, LONGEST_NAME)
+        name = text_of(value, fields.LONGEST_NAME)
         url = ""
         if isinstance(value, dict):
             for place in ("url", "sameAs", "@id"):
@@ -175,20 +147,15 @@ def image_of(graph: Graph, elements: PageElements, value: object) -> Image | Non
         return Image(url=url) if url else None
     if not isinstance(value, dict):
         return None
-    url = next(
-        filter(
-            None,
-            (
-                elements.address(address_of(inner))
-                for name in ("contentUrl", "url", "@id")
-                for inner in graph.each(value, name)
-                if not (name == "@id" and "#" in address_of(inner))
-            ),
-        ),
-        "",
+    hrefs = (
+        href
+        for name in ("contentUrl", "url", "@id")
+        for inner in graph.each(value, name)
+        if (href := address_of(inner)) and not (name == "@id" and "#" in href)
     )
-    alt = graph.text(value, LONGEST_TITLE, "caption", "alternateName", "description")
-    return image(url, alt, graph.text(value, 40, "width"), graph.text(value, 40, "height"))
+    url = next(filter(None, map(elements.address, hrefs)), "")
+    alt = graph.text(value, fields.LONGEST_TITLE, "caption", "alternateName", "description")
+    return fields.image(url, alt, graph.text(value, 40, "width"), graph.text(value, 40, "height"))
 
 
 def product(graph: Graph, thing: Thing) -> Product | None:
@@ -199,16 +166,17 @@ def product(graph: Graph, thing: Thing) -> Product | None:
         return None
     rating = next(iter(graph.things_of(thing, "aggregateRating")), {})
     # Many countries write 4,7 and 1.204: a rating has no thousands separator, and a count no fraction.
-    value = graph.text(rating, LONGEST_WORD, "ratingValue").replace(",", ".")
-    count = number(_THOUSANDS.sub("", graph.text(rating, LONGEST_WORD, "ratingCount", "reviewCount")), 1e12)
+    value = graph.text(rating, fields.LONGEST_WORD, "ratingValue").replace(",", ".")
+    counted = graph.text(rating, fields.LONGEST_WORD, "ratingCount", "reviewCount")
+    count = fields.number(_THOUSANDS.sub("", counted), 1e12)
     found = Product(
-        name=graph.text(thing, LONGEST_TITLE, "name"),
-        brand=graph.text(thing, LONGEST_NAME, "brand", "manufacturer"),
-        sku=graph.text(thing, LONGEST_WORD, *_PRODUCT_NUMBERS),
+        name=graph.text(thing, fields.LONGEST_TITLE, "name"),
+        brand=graph.text(thing, fields.LONGEST_NAME, "brand", "manufacturer"),
+        sku=graph.text(thing, fields.LONGEST_WORD, *_PRODUCT_NUMBERS),
         price=price,
         currency=_currency(graph.text(offer, LONGEST_PRICE, "priceCurrency")),
-        availability=local(graph.text(offer, LONGEST_WORD, "availability")),
-        rating=number(value, 1_000_000),
+        availability=local(graph.text(offer, fields.LONGEST_WORD, "availability")),
+        rating=fields.number(value, 1_000_000),
         ratings=None if count is None else int(count),
     )
     return None if found == Product() else found
@@ -235,19 +203,15 @@ def _currency(text: str) -> str:
     return text if _CURRENCY.fullmatch(text) else ""
 
 
-def media(graph: Graph, elements: PageElements, thing: Thing) -> tuple[Media, ...]:
-    """Return media files and players of the thing itself, of its parts, and of other things on the page."""
-    found: dict[str, Media] = {}
+def media(graph: Graph, elements: PageElements, thing: Thing) -> Iterator[Media]:
+    """Yield media files and players of the thing itself, of its parts, and of other things on the page."""
     held = [inner for name in _MEDIA_PROPERTIES for inner in graph.things_of(thing, name)]
     beside = [other for other in graph.things if other is not thing]
     own = _kind(graph, thing)
     for position, one in enumerate([thing, *held, *beside][:100]):
         # An unspecified file of an episode or film is its media; other things may have files of any sort.
         if kind := _kind(graph, one, own if position <= len(held) else ""):
-            for part in _media_of(graph, elements, one, kind):
-                if len(found) < MOST_MEDIA:
-                    found.setdefault(part.url, part)
-    return tuple(found.values())
+            yield from _media_of(graph, elements, one, kind)
 
 
 def _kind(graph: Graph, thing: Thing, otherwise: str = "") -> str:
@@ -259,18 +223,15 @@ def _kind(graph: Graph, thing: Thing, otherwise: str = "") -> str:
         return "video"
     if "mediaobject" not in kinds:
         return ""
-    said = media_type(graph.text(thing, 100, "encodingFormat", "fileFormat"))
+    said = fields.media_type(graph.text(thing, 100, "encodingFormat", "fileFormat"))
     return said.partition("/")[0] if said.startswith(("audio/", "video/")) else "" if said else otherwise
 
 
-def _media_of(graph: Graph, elements: PageElements, thing: Thing, kind: str) -> list[Media]:
-    width, height = side(graph.text(thing, 40, "width")), side(graph.text(thing, 40, "height"))
+def _media_of(graph: Graph, elements: PageElements, thing: Thing, kind: str) -> Iterator[Media]:
+    width, height = (fields.side(graph.text(thing, 40, name)) for name in ("width", "height"))
     length = parse_duration(graph.text(thing, 60, "duration"))
-    found = []
-    for name, role in (("contentUrl", kind), ("embedUrl", "player")):
+    said = fields.media_type(graph.text(thing, 100, "encodingFormat", "fileFormat"))
+    for name, role, media_type in (("contentUrl", kind, said), ("embedUrl", "player", "")):
         for value in graph.each(thing, name):
             if url := elements.address(address_of(value)):
-                said = media_type(graph.text(thing, 100, "encodingFormat", "fileFormat")) if role == kind else ""
-                part = Media(url=url, kind=role, media_type=said, width=width, height=height, seconds=length)
-                found.append(part)
-    return found
+                yield Media(url=url, kind=role, media_type=media_type, width=width, height=height, seconds=length)
