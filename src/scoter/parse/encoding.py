@@ -42,6 +42,7 @@ _BEFORE: Final = 256  # bytes of the sample before the first non-ASCII character
 _MULTIBYTE: Final = frozenset({"big5", "euc-jp", "euc-kr", "gbk", "gb18030", "shift_jis", "iso-2022-jp"})
 _CODECS: Final = {"gbk": "gb18030", "iso-2022-jp": "iso2022_jp_ext"}  # the standard's; webencodings has others
 _JIS: Final = "scoter.jis"
+_REFERENCES: Final = "scoter.references"
 _JIS_ROWS: Final = frozenset((13, 89, 90, 91, 92))  # extensions by NEC and IBM: in the standard, not in Python
 _TAG_END: Final = re.compile(rb"[\t\n\f\r >]")
 _CHARSET: Final = re.compile(
@@ -314,7 +315,15 @@ def _beyond_jis(error: UnicodeError) -> tuple[str, int]:
     return "\ufffd", error.end
 
 
+def _as_references(error: UnicodeError) -> tuple[str, int]:
+    """Write characters that an encoding lacks like a form (URL standard, 1.3)."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(f"%26%23{ord(sign)}%3B" for sign in error.object[error.start : error.end]), error.end
+
+
 codecs.register_error(_JIS, _beyond_jis)
+codecs.register_error(_REFERENCES, _as_references)
 
 
 def encode_query(href: str, encoding: str) -> str:
@@ -332,15 +341,6 @@ def encode_query(href: str, encoding: str) -> str:
     encode: Any = webencodings.lookup(encoding).codec_info.encode
 
     def escaped(found: re.Match[str]) -> str:
-        try:
-            return quote_from_bytes(encode(found[0])[0], _QUERY_SAFE)
-        except UnicodeError:
-            return "".join(map(alone, found[0]))
-
-    def alone(character: str) -> str:
-        try:
-            return quote_from_bytes(encode(character)[0], _QUERY_SAFE)
-        except UnicodeError:  # like a form (URL standard, 1.3)
-            return f"%26%23{ord(character)}%3B"
+        return quote_from_bytes(encode(found[0], _REFERENCES)[0], _QUERY_SAFE)
 
     return f"{path}{mark}{_NON_ASCII.sub(escaped, query)}{hash_}{fragment}"

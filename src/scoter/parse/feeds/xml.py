@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
 from scoter.parse.feeds.source import ElementCounter, XmlSource, local, walk
@@ -43,15 +45,12 @@ class XmlParser(PageParser):
         return (page,)
 
 
-class _Open:
+class _Open(Struct):
     """An open element: whether it is inside a line of text, and whether it has text."""
 
-    __slots__ = ("has_text", "inline", "name")
-
-    def __init__(self, name: str, inline: bool) -> None:
-        self.name = name
-        self.inline = inline
-        self.has_text = False
+    name: str
+    inline: bool
+    has_text: bool = False
 
 
 class _XmlTextReader:

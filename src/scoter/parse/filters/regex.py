@@ -101,19 +101,14 @@ class RegexFilter:
         return with_metadata(page, found)
 
     def _source(self, source: Source, content: Content, page: Page) -> bytes:
-        match source:
-            case "title":
-                return _bytes(page.title)
-            case "url":
-                return _bytes(page.url.text)
-            case "text":
-                return _bytes(page.text[: self._longest])
-            case "html":
-                # The markup around a feed entry is not the entry's own.
-                if page.url != content.url or not page.encoding:
-                    return b""
-                markup = content.media_type != TEXT
-                return decode_page(content.body, content.encoding, self._default, markup=markup).utf8
+        if source != "html":
+            texts = {"title": page.title, "url": page.url.text, "text": page.text[: self._longest]}
+            return texts[source].encode("utf-8", "replace")
+        # The markup around a feed entry is not the entry's own.
+        if page.url != content.url or not page.encoding:
+            return b""
+        markup = content.media_type != TEXT
+        return decode_page(content.body, content.encoding, self._default, markup=markup).utf8
 
     def _value(self, rule: FieldRule, text: bytes, end: float) -> str | None:
         """Return a rule's value for a text, or ``None`` if it was aborted or found nothing to keep."""
@@ -139,10 +134,6 @@ def _matches(rule: FieldRule, text: bytes) -> Iterator[Any]:
         yield from engine.finditer(text)
     else:
         yield from engine.finditer(_text(text[: 4 * LONGEST_TEXT])[:LONGEST_TEXT], timeout=PATIENCE)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
 
 
 def _text(found: bytes | str | None) -> str:
@@ -173,37 +164,21 @@ def parse_field_rules(lines: Iterable[str], file: str) -> tuple[FieldRule, ...]:
 
 
 def _rule(text: str, file: str, line: int) -> FieldRule:
-    field, source, pattern, kept = _columns(text, file, line)
+    columns = text.split()
+    if len(columns) not in (3, 4):
+        raise RuleError(f"{shown(text)} is not a rule", file=file, line=line, hint=_FORM)
+    field, source, pattern, kept = (*columns, "")[:4]
     if not _FIELD.fullmatch(field):
-        raise RuleError(
-            f"{shown(field)} is not a valid field name",
-            file=file,
-            line=line,
-            hint="Use up to 100 letters, digits and the characters _ . : -",
-        )
+        hint = "Use up to 100 letters, digits and the characters _ . : -"
+        raise RuleError(f"{shown(field)} is not a valid field name", file=file, line=line, hint=hint)
     if source.lower() not in SOURCES:
-        raise RuleError(
-            f"{shown(source)} is not a source",
-            file=file,
-            line=line,
-            hint=f"Use one of {', '.join(SOURCES)}.",
-        )
+        hint = f"Use one of {', '.join(SOURCES)}."
+        raise RuleError(f"{shown(source)} is not a source", file=file, line=line, hint=hint)
     what = f"the pattern {shown(pattern)}"
     try:
         compiled = compile_pattern(pattern)
-        if kept:
-            what = shown(kept)
+        what = shown(kept)
         replacement = compile_replacement(kept, compiled) if kept else None
     except ValueError as error:
         raise RuleError(f"{what} {error}", file=file, line=line) from error
     return FieldRule(line, field, cast(Source, source.lower()), compiled, replacement)
-
-
-def _columns(text: str, file: str, line: int) -> tuple[str, str, str, str]:
-    match text.split():
-        case [field, source, pattern]:
-            return field, source, pattern, ""
-        case [field, source, pattern, kept]:
-            return field, source, pattern, kept
-        case _:
-            raise RuleError(f"{shown(text)} is not a rule", file=file, line=line, hint=_FORM)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from msgspec import Struct
+
 from scoter.core.url import Url
 from scoter.parse.html.elements import name_set
 from scoter.parse.main.inline import EM, STRONG, InlineWriter, clean, code_block
@@ -28,14 +30,11 @@ _PLACED: Final = name_set("table h1 h2 h3 h4 h5 h6 pre hr article section main f
 _GROUPS: Final = frozenset(("thead", "tbody", "tfoot"))
 
 
-class MarkdownBlock:
+class MarkdownBlock(Struct):
     """A block and its kind: two adjacent lists of one kind must not merge."""
 
-    __slots__ = ("kind", "text")
-
-    def __init__(self, kind: str, text: str) -> None:
-        self.kind = kind
-        self.text = text
+    kind: str
+    text: str
 
 
 class MarkdownWriter:

@@ -10,6 +10,8 @@ import re
 import unicodedata
 from typing import Final
 
+from msgspec import Struct
+
 from scoter.core.url import Url, join
 from scoter.parse.encoding import encode_query
 from scoter.parse.main.tree import INLINE, Element, Node
@@ -45,15 +47,12 @@ _RUNS: Final = re.compile("`+")
 _FENCE: Final = 3
 
 
-class InlinePiece:
+class InlinePiece(Struct):
     """An indivisible piece of a line: its Markdown, its emphasis, and its text if it is code."""
 
-    __slots__ = ("bits", "code", "text")
-
-    def __init__(self, text: str, bits: int, code: str = "") -> None:
-        self.text = text
-        self.bits = bits
-        self.code = code
+    text: str
+    bits: int
+    code: str = ""
 
 
 class InlineWriter:

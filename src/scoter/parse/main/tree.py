@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
+from msgspec import Struct
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from scoter.parse.html.elements import name_set
@@ -35,32 +36,27 @@ TASK: Final = "checked"
 _UNSEEN: Final = ("display:none", "visibility:hidden")
 
 
-class Text:
+class Text(Struct, eq=False):
     """Text of a page, unchanged; ``kept`` if it belongs to the main content."""
 
-    __slots__ = ("kept", "words")
-
-    def __init__(self, words: str) -> None:
-        self.words = words
-        self.kept = True
+    words: str
+    kept: bool = True
 
 
-class Element:
+class Element(Struct, eq=False):
     """An element that may hold content.
 
     ``size`` counts the characters of its text, ``linked`` those in links, and ``blocky`` tells whether it contains a
     block, all as of the last ``measure``.
     """
 
-    __slots__ = ("attributes", "blocky", "children", "kept", "linked", "size", "tag")
-
-    def __init__(self, tag: str, attributes: dict[str, str | None]) -> None:
-        self.tag = tag
-        self.attributes = attributes
-        self.children: list[Node] = []
-        self.kept = True
-        self.size = self.linked = 0
-        self.blocky = False
+    tag: str
+    attributes: dict[str, str | None]
+    children: list[Node] = []
+    kept: bool = True
+    size: int = 0
+    linked: int = 0
+    blocky: bool = False
 
     def get(self, name: str) -> str:
         """Return an attribute's value, or an empty string."""

@@ -71,12 +71,8 @@ class Graph:
 
     def text(self, thing: Thing, longest: int, *names: str) -> str:
         """Return the first text among the values of these properties."""
-        for name in names:
-            if name in thing:
-                for value in self.each(thing, name):
-                    if found := text_of(value, longest):
-                        return found
-        return ""
+        values = (value for name in names if name in thing for value in self.each(thing, name))
+        return next((found for value in values if (found := text_of(value, longest))), "")
 
     def _name(self, thing: Thing) -> None:
         name = thing.get("@id")
@@ -112,9 +108,7 @@ def text_of(value: object, longest: int) -> str:
         return f"{value:.15g}" if -1e15 < value < 1e15 else ""
     if isinstance(value, dict):
         for name in ("@value", "name", "value", "headline", "text"):
-            inner = value.get(name)
-            if isinstance(inner, list) and inner:
-                inner = inner[0]
+            inner = _first(value.get(name))
             if isinstance(inner, str | int | float) and (found := text_of(inner, longest)):
                 return found
     return ""
@@ -126,14 +120,16 @@ def address_of(value: object) -> str:
         return value
     if isinstance(value, dict):
         for name in ("url", "contentUrl", "@id", "@value"):
-            inner = value.get(name)
-            if isinstance(inner, list) and inner:
-                inner = inner[0]
+            inner = _first(value.get(name))
             if isinstance(inner, dict):
                 inner = inner.get("@id") or inner.get("url")
             if isinstance(inner, str) and inner:
                 return inner
     return ""
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, list) and value else value
 
 
 def types_of(thing: Thing) -> list[str]:
@@ -161,10 +157,5 @@ def _members(value: object) -> list[Any]:
         value = inner if isinstance(inner, list) else value
     if not isinstance(value, list):
         return [] if value is None else [value]
-    flat: list[Any] = []
-    for member in value[:MOST_OF_ONE]:
-        if isinstance(member, list):
-            flat.extend(member[:MOST_OF_ONE])
-        else:
-            flat.append(member)
-    return flat[:MOST_OF_ONE]
+    lists = (member[:MOST_OF_ONE] if isinstance(member, list) else [member] for member in value[:MOST_OF_ONE])
+    return [member for each in lists for member in each][:MOST_OF_ONE]

@@ -25,6 +25,7 @@ _COMMAS: Final = re.compile(_STRING + r"|,[\s,;]*+", re.DOTALL)
 # Valid escapes are matched too, so that the second of two backslashes does not begin another.
 _ESCAPE: Final = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')
 _PREFIXED: Final = re.compile(r'"(?:schema:|https?://schema\.org/)(?:name|headline|description|url|image)"')
+_PREFIX: Final = re.compile(r"^(?:schema:|https?://schema\.org/)")
 _BETWEEN: Final = re.compile(r"[\s,;]*")
 _DECODER: Final = json.JSONDecoder(strict=False)  # raw line breaks and tabs in strings are common
 
@@ -98,13 +99,6 @@ def _unprefixed(document: Any, depth: int = 0) -> Any:
     if not isinstance(document, dict):
         return document
     return {
-        _short(key) if ":" in key else key: _unprefixed(value, depth + 1) if isinstance(value, dict | list) else value
+        _PREFIX.sub("", key): _unprefixed(value, depth + 1) if isinstance(value, dict | list) else value
         for key, value in document.items()
     }
-
-
-def _short(name: str) -> str:
-    for prefix in ("schema:", "http://schema.org/", "https://schema.org/"):
-        if name.startswith(prefix):
-            return name[len(prefix) :]
-    return name

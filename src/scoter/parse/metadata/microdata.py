@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any, Final
 
 from msgspec import Struct
@@ -10,7 +11,14 @@ from selectolax.lexbor import LexborNode
 from scoter.parse.html.elements import name_set
 from scoter.parse.metadata.graph import Graph, local
 from scoter.parse.metadata.main_entity import is_page
-from scoter.parse.metadata.page_elements import LONGEST_VALUE, MOST_CLIMBS, Attributes, PageElements, visible_text
+from scoter.parse.metadata.page_elements import (
+    LONGEST_VALUE,
+    MOST_CLIMBS,
+    Attributes,
+    PageElements,
+    ancestors,
+    visible_text,
+)
 
 MOST_PROPERTIES: Final = 1_000
 """Elements with properties read from a page."""
@@ -63,23 +71,22 @@ RDFA: Final = ItemSyntax("typeof", "typeof", "property", prefixed=True)
 def graph(elements: PageElements, syntax: ItemSyntax) -> Graph:
     """Return the items of a page, nested as in its markup."""
     # Open Graph uses RDFa's property attribute too, so search for the rarer one.
-    if not (places := elements.find(f"[{syntax.scope if syntax.prefixed else syntax.property}]")):
+    if not elements.find(f"[{syntax.scope if syntax.prefixed else syntax.property}]"):
         return Graph()
-    return _ItemBuilder(elements, syntax, places).graph()
+    return _ItemBuilder(elements, syntax).graph()
 
 
 class _ItemBuilder:
     """Builds the items of one page."""
 
-    def __init__(self, elements: PageElements, syntax: ItemSyntax, places: list[LexborNode]) -> None:
+    def __init__(self, elements: PageElements, syntax: ItemSyntax) -> None:
         self._syntax = syntax
-        both = elements.find(f"[{syntax.property}]"), elements.find(f"[{syntax.scope}]")
-        self._properties = both[0][:MOST_PROPERTIES]
+        self._properties = elements.find(f"[{syntax.property}]")[:MOST_PROPERTIES]
         self._items: dict[int, dict[str, Any]] = {}
         self._borrowed: dict[str, dict[str, Any]] = {}
         self._owners: dict[int, dict[str, Any] | None] = {}
         self._left = MOST_CHARACTERS
-        for node in both[1][:MOST_PROPERTIES]:
+        for node in elements.find(f"[{syntax.scope}]")[:MOST_PROPERTIES]:
             self._begin(node)
 
     def graph(self) -> Graph:
@@ -120,10 +127,8 @@ class _ItemBuilder:
             self._borrowed.setdefault(part, item)
 
     def _types(self, text: str) -> list[str]:
-        names = text[:500].split()
-        if not self._syntax.prefixed:
-            return [local(name) for name in names]
-        return [_OTHER_TYPES.get(name.lower(), local(name)) for name in names]
+        others = _OTHER_TYPES if self._syntax.prefixed else {}
+        return [others.get(name.lower(), local(name)) for name in text[:500].split()]
 
     def _names(self, text: str) -> list[str]:
         names = text[:500].split()
@@ -136,10 +141,7 @@ class _ItemBuilder:
         """Return the item that a property belongs to: the nearest ancestor, or one that refers to it."""
         path: list[int] = []
         owner: dict[str, Any] | None = None
-        here: LexborNode | None = node
-        for _ in range(MOST_CLIMBS):
-            if here is None:
-                break
+        for here in chain([node], ancestors(node, MOST_CLIMBS - 1)):
             number = here.mem_id
             if path and number in self._owners:
                 owner = self._owners[number]
@@ -151,7 +153,6 @@ class _ItemBuilder:
                 owner = borrower
                 break
             path.append(number)
-            here = here.parent
         # The first is the element itself, which may be an item for its descendants.
         for number in path[1:]:
             self._owners[number] = owner
@@ -171,13 +172,7 @@ class _ItemBuilder:
         return self._text(node) if name in _TEXTS else ""
 
     def _address(self, tag: str, attributes: Attributes) -> Any:
-        href = (
-            attributes.get("href")
-            or attributes.get("src")
-            or attributes.get("data-src")
-            or attributes.get("resource")
-            or attributes.get("data")
-        )
+        href = next(filter(None, map(attributes.get, ("href", "src", "data-src", "resource", "data"))), None)
         if tag != "img" or not href:
             return href
         sides = {name: value for name in ("width", "height") if (value := attributes.get(name))}
