@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from tests.web.fakes import Bench
 
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.web.service.admission import ForcedUrls
+from scoter.web.service import admission
 
 A = "http://a.example/"
 
@@ -66,7 +66,7 @@ async def test_wait_for_an_unfinished_forced_fetch_returns_pending_not_the_old_r
 async def test_url_is_forced_until_its_forced_entry_is_done(tmp_path: Path) -> None:
     async with ServiceDb(tmp_path / "service.sqlite") as db:
         stores = SqliteStores(db)
-        is_forced: Callable[[str], bool] = ForcedUrls(db.reader)
+        is_forced = partial(admission.is_forced, db.reader)
         await stores.journal.accept([(message("m"), [A])])
         merely_wanted = is_forced(A)
         await stores.journal.accept([(message("n", force=True), [A])])

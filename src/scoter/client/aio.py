@@ -84,8 +84,7 @@ class AsyncClient:
         callback: str = "",
     ) -> Receipt:
         """Submit text that contains links, or URLs; return when the service has durably accepted it."""
-        message = calls.submission(text, urls=urls, id=id, priority=priority, force=force, callback=callback)
-        return await self._run(calls.submit(message))
+        return await self._run(calls.submit(text, urls, id, priority, force, callback))
 
     async def submit_many(
         self,

@@ -79,21 +79,6 @@ class _LookupResults(Struct, frozen=True):
     results: list[msgspec.Raw]
 
 
-def submission(
-    text: str,
-    *,
-    urls: Iterable[str] = (),
-    id: str = "",  # noqa: A002  the API's own name
-    priority: Urgency = "normal",
-    force: bool = False,
-    callback: str = "",
-) -> Submission:
-    """Return a message with an ID, so that it is safe to send twice."""
-    if isinstance(urls, str):
-        raise UsageError("urls is a string, not a list of URLs", hint=f"Write urls=[{urls!r}].")
-    return with_id(Submission(id=id, text=text, urls=tuple(urls), priority=priority, force=force, callback=callback))
-
-
 def with_id(message: Submission | str) -> Submission:
     """Return a message with an ID, generated if it has none, and without text that JSON cannot represent."""
     found = Submission(text=message) if isinstance(message, str) else message
@@ -106,8 +91,12 @@ def with_id(message: Submission | str) -> Submission:
     )
 
 
-def submit(message: Submission) -> Steps[Receipt]:
-    return (yield from submit_batch([message]))[0]
+def submit(text: str, urls: Iterable[str], name: str, priority: Urgency, force: bool, callback: str) -> Steps[Receipt]:
+    """Submit a message with an ID, so that it is safe to send twice."""
+    if isinstance(urls, str):
+        raise UsageError("urls is a string, not a list of URLs", hint=f"Write urls=[{urls!r}].")
+    message = Submission(id=name, text=text, urls=tuple(urls), priority=priority, force=force, callback=callback)
+    return (yield from submit_batch([with_id(message)]))[0]
 
 
 def submit_batch(messages: Sequence[Submission], after: float = 0.0) -> Steps[list[Receipt]]:

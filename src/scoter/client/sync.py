@@ -83,8 +83,7 @@ class Client:
         callback: str = "",
     ) -> Receipt:
         """Submit text that contains links, or URLs; return when the service has durably accepted it."""
-        message = calls.submission(text, urls=urls, id=id, priority=priority, force=force, callback=callback)
-        return self._run(calls.submit(message))
+        return self._run(calls.submit(text, urls, id, priority, force, callback))
 
     def submit_many(
         self, messages: Iterable[Submission | str], *, batch: int = BATCH, patience: float = PATIENCE
@@ -223,19 +222,14 @@ class Client:
     def _send(self, call: ApiCall) -> ApiAnswer:
         if call.once:
             self.close()  # on a new connection there is no doubt whether the request arrived
-        is_reused = self._connection is not None
-        try:
-            return self._exchange(call)
-        except _STALE as error:
-            # The service closes idle connections; every call here is safe to repeat.
-            if not is_reused:
-                raise self._unreachable(error) from error
-        except (OSError, http.client.HTTPException) as error:
-            raise self._unreachable(error) from error
-        try:
-            return self._exchange(call)
-        except (OSError, http.client.HTTPException) as error:
-            raise self._unreachable(error) from error
+        while True:
+            is_reused = self._connection is not None
+            try:
+                return self._exchange(call)
+            except (OSError, http.client.HTTPException) as error:
+                # The service closes idle connections; every call here is safe to repeat.
+                if not is_reused or not isinstance(error, _STALE):
+                    raise self._unreachable(error) from error
 
     def _exchange(self, call: ApiCall) -> ApiAnswer:
         if self._connection is None:

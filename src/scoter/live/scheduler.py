@@ -17,6 +17,7 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from scoter.compose import Service
@@ -106,7 +107,9 @@ class Scheduler:
                 for job in self._shares.more(self._room()):
                     self._start(job)
                 if not self._has_more or self._room() <= 0:
-                    await self._wait()
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(_POLL_EVERY):
+                            await self._awake.wait()
         finally:
             renewing.cancel()
             await asyncio.gather(renewing, return_exceptions=True)
@@ -158,13 +161,6 @@ class Scheduler:
         while returning := [entry for entry in self._returning if entry not in self._tasks][:_AT_ONCE]:
             await self._intake.abort(self._reader, returning)
             self._returning.difference_update(returning)
-
-    async def _wait(self) -> None:
-        try:
-            async with asyncio.timeout(_POLL_EVERY):
-                await self._awake.wait()
-        except TimeoutError:
-            return
 
     def _begin(self, entry: JournalEntry) -> None:
         if entry.id in self._tasks or entry.id in self._shares.held:

@@ -36,53 +36,52 @@ class Metric(Protocol):
     def lines(self) -> Iterator[str]: ...
 
 
-class Counter:
+class Counter(Struct):
     """A counter. Beyond a bound, new combinations of labels are counted together."""
 
-    def __init__(self, name: str, help_text: str, labels: Sequence[str] = ()) -> None:
-        self.name = name
-        self.help_text = help_text
-        self._labels = tuple(labels)
-        self.values: dict[Labels, float] = {} if labels else {(): 0.0}
+    name: str
+    help_text: str
+    labels: Labels = ()
+    values: dict[Labels, float] = {}
+
+    def __post_init__(self) -> None:
+        if not self.labels:
+            self.values[()] = 0.0
 
     def add(self, *labels: str, by: float = 1.0) -> None:
         """Increase the counter of a combination of labels."""
         if labels not in self.values and len(self.values) >= MAX_SERIES:
-            labels = (_OTHER,) * len(self._labels)
+            labels = (_OTHER,) * len(self.labels)
         self.values[labels] = self.values.get(labels, 0.0) + by
 
     def lines(self) -> Iterator[str]:
         yield from _head(self.name, self.help_text, "counter")
         for labels, value in self.values.items():
-            yield f"{self.name}{_braces(zip(self._labels, labels, strict=True))} {_number(value)}"
+            yield f"{self.name}{_braces(zip(self.labels, labels, strict=True))} {_number(value)}"
 
 
-class Gauge:
-    """Values that are read on demand."""
+class Gauge(Struct):
+    """Values that are read on demand, by the label ``of``."""
 
-    def __init__(self, name: str, help_text: str, label: str, ask: Callable[[], Mapping[str, float]]) -> None:
-        self.name = name
-        self.help_text = help_text
-        self._label = label
-        self.ask = ask
+    name: str
+    help_text: str
+    ask: Callable[[], Mapping[str, float]]
 
     def lines(self) -> Iterator[str]:
         yield from _head(self.name, self.help_text, "gauge")
-        for value_of, value in self.ask().items():
-            labels = [(self._label, value_of)] if self._label else []
-            yield f"{self.name}{_braces(labels)} {_number(value)}"
+        for of, value in self.ask().items():
+            yield f"{self.name}{_braces([('of', of)])} {_number(value)}"
 
 
-class Histogram:
+class Histogram(Struct):
     """Durations in buckets, by one label."""
 
-    def __init__(self, name: str, help_text: str, label: str, bounds: Sequence[float] = BOUNDS) -> None:
-        self.name = name
-        self.help_text = help_text
-        self._label = label
-        self._bounds = tuple(bounds)
-        self._buckets: dict[str, list[int]] = {}
-        self._sums: dict[str, float] = {}
+    name: str
+    help_text: str
+    label: str
+    bounds: tuple[float, ...] = BOUNDS
+    _buckets: dict[str, list[int]] = {}
+    _sums: dict[str, float] = {}
 
     def observe(self, label: str, seconds: float) -> None:
         """Record one duration."""
@@ -90,8 +89,8 @@ class Histogram:
         if buckets is None:
             if len(self._buckets) >= MAX_SERIES:
                 label = _OTHER
-            buckets = self._buckets.setdefault(label, [0] * (len(self._bounds) + 1))
-        buckets[bisect_left(self._bounds, seconds)] += 1
+            buckets = self._buckets.setdefault(label, [0] * (len(self.bounds) + 1))
+        buckets[bisect_left(self.bounds, seconds)] += 1
         self._sums[label] = self._sums.get(label, 0.0) + seconds
 
     def buckets(self) -> Mapping[str, Buckets]:
@@ -101,7 +100,7 @@ class Histogram:
     def add(self, others: Mapping[str, Buckets]) -> None:
         """Add the buckets of a histogram with the same bounds."""
         for label, (more, total) in others.items():
-            buckets = self._buckets.setdefault(label, [0] * (len(self._bounds) + 1))
+            buckets = self._buckets.setdefault(label, [0] * (len(self.bounds) + 1))
             for at, count in enumerate(more):
                 buckets[at] += count
             self._sums[label] = self._sums.get(label, 0.0) + total
@@ -116,7 +115,7 @@ class Histogram:
         """Return the smallest bound that covers a share of the durations; ``None`` if it is beyond the last bound."""
         buckets = self._buckets[label]
         wanted, seen = share * sum(buckets), 0
-        for bound, count in zip(self._bounds, buckets, strict=False):
+        for bound, count in zip(self.bounds, buckets, strict=False):
             seen += count
             if seen >= wanted:
                 return bound
@@ -126,11 +125,11 @@ class Histogram:
         yield from _head(self.name, self.help_text, "histogram")
         for label, buckets in self._buckets.items():
             total = 0
-            for bound, count in zip((*map(_number, self._bounds), "+Inf"), buckets, strict=True):
+            for bound, count in zip((*map(_number, self.bounds), "+Inf"), buckets, strict=True):
                 total += count
-                yield f"{self.name}_bucket{_braces([(self._label, label), ('le', bound)])} {total}"
-            yield f"{self.name}_sum{_braces([(self._label, label)])} {_number(self._sums[label])}"
-            yield f"{self.name}_count{_braces([(self._label, label)])} {total}"
+                yield f"{self.name}_bucket{_braces([(self.label, label), ('le', bound)])} {total}"
+            yield f"{self.name}_sum{_braces([(self.label, label)])} {_number(self._sums[label])}"
+            yield f"{self.name}_count{_braces([(self.label, label)])} {total}"
 
 
 def render(metrics: Iterable[Metric]) -> bytes:
@@ -185,7 +184,7 @@ class ServiceMetrics:
             ("reason",),
         )
         self._gauges = {
-            name: Gauge(f"scoter_{name}", f"{name.replace('_', ' ').capitalize()} now.", "of", ask)
+            name: Gauge(f"scoter_{name}", f"{name.replace('_', ' ').capitalize()} now.", ask)
             for name, ask in (gauges or {}).items()
         }
 

@@ -50,7 +50,7 @@ async def test_archived_response_is_readable_before_and_after_rotation(tmp_path:
 
     async with content(tmp_path) as store:
         kept = [place(each) for each in await store.keep([first, second], message="m1", fetch="f1")]
-        before = [await store.read(each) for each in kept]
+        before = [read(store.folder, each) for each in kept]
         assert await store.keep([], message="m2", fetch="f2") == ()
     after = [read(tmp_path, each) for each in kept]
 
@@ -84,7 +84,7 @@ async def test_many_concurrent_calls_are_all_archived(tmp_path: Path) -> None:
 
     async with content(tmp_path, most_waiting=3, size=20_000) as store:
         kept = await asyncio.gather(*(store.keep([page], message="m", fetch=page.url.text) for page in pages))
-        found = [await store.read(place(each[0])) for each in kept]
+        found = [read(store.folder, place(each[0])) for each in kept]
 
     assert [each.body for each in found] == [page.body for page in pages]
     assert len(archives(tmp_path)) > 3
@@ -100,7 +100,7 @@ async def test_cancelled_caller_does_not_block_others(tmp_path: Path) -> None:
         first.cancel()
         kept = await store.keep([exchange("http://b.org/")], message="m", fetch="2")
 
-        assert (await store.read(place(kept[0]))).url == "http://b.org/"
+        assert (read(store.folder, place(kept[0]))).url == "http://b.org/"
 
 
 async def test_files_of_a_killed_service_are_recovered_and_readable(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ async def test_files_of_a_killed_service_are_recovered_and_readable(tmp_path: Pa
     old = Archived(there.file, there.offset, there.length)
 
     async with content(tmp_path) as store:
-        meanwhile = await store.read(old)
+        meanwhile = read(store.folder, old)
 
     assert meanwhile.body == b"old"
     assert read(tmp_path, old).body == b"old"
@@ -148,8 +148,8 @@ async def test_abandoned_file_is_followed_by_another(tmp_path: Path) -> None:
         second = place((await store.keep([exchange("http://b.org/")], message="m", fetch="2"))[0])
 
         assert first.file != second.file
-        assert (await store.read(first)).url == "http://a.org/"
-        assert (await store.read(second)).url == "http://b.org/"
+        assert (read(store.folder, first)).url == "http://a.org/"
+        assert (read(store.folder, second)).url == "http://b.org/"
     assert len(archives(tmp_path)) == 2
 
 
@@ -176,7 +176,7 @@ async def test_full_disk_refuses_keeps_complete_records_and_recovers(small_disk:
             if len(refused) == 5:
                 ballast.unlink(missing_ok=True)
         for url, archived in kept.items():
-            assert (await store.read(archived)).url == url
+            assert (read(store.folder, archived)).url == url
 
     assert len(refused) >= 5
     assert "Make room on the disk" in refused[0]

@@ -51,12 +51,12 @@ async def together(db: ServiceDb, *changes: Callable[[Connection], object]) -> l
 
 
 async def test_queued_writes_share_one_commit(db: ServiceDb) -> None:
-    before = db.counts.commits
+    before = db.writer.counts.commits
 
     results = await together(db, *(fact(f"f{number}") for number in range(50)))
 
     assert results == [1] * 50
-    assert db.counts.commits - before == 2
+    assert db.writer.counts.commits - before == 2
     assert facts(db) == {f"f{number}" for number in range(50)}
 
 
@@ -71,7 +71,7 @@ async def test_failing_write_fails_alone(db: ServiceDb) -> None:
     assert isinstance(results[1], ValueError)
     assert isinstance(results[2], Defect)  # the same name twice
     assert facts(db) == {"before", "after"}
-    assert db.counts.failures == 2
+    assert db.writer.counts.failures == 2
 
 
 async def test_only_durable_writes_wait_for_the_disk(db: ServiceDb) -> None:
@@ -99,7 +99,7 @@ async def test_writers_wait_when_the_queue_is_full(tmp_path: Path) -> None:
     async with ServiceDb(tmp_path / "service.sqlite", most_waiting=3) as db:
         results = await asyncio.gather(*(db.write(fact(f"f{number}")) for number in range(40)))
         assert sum(results) == 40
-        assert db.counts.commits >= 40 // 3
+        assert db.writer.counts.commits >= 40 // 3
 
 
 async def test_close_applies_queued_writes(tmp_path: Path) -> None:

@@ -12,12 +12,14 @@ from tests.live.stores.fakes import LEASE, Time, message
 
 from scoter.config.sections.live import LiveSettings
 from scoter.live.content.log import FetchLog
-from scoter.live.content.retention import Retention, RetentionLimits
+from scoter.live.content.retention import Retention
 from scoter.live.ports import StoredRecord, UrlOutcome
 from scoter.live.records import State, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.web.service.cleanup import Cleanup
+
+FOR_EVER = LiveSettings(content_for=None, log_for=None)
 
 AT_ONCE = 60
 HOUR = timedelta(hours=1)
@@ -54,7 +56,7 @@ async def test_database_size_stays_bounded_under_constant_load(tmp_path: Path, t
         stores = SqliteStores(db, LiveSettings(messages_most=240, events_most=240), most_given_up=240)
         log = FetchLog(tmp_path / "log", stores.events, clock=time.clock)
         retention = Retention(
-            RetentionLimits(log_for=HOUR),
+            LiveSettings(log_for=HOUR, content_for=None),
             content=tmp_path / "content",
             log=log,
             metadata=stores.metadata,
@@ -114,7 +116,11 @@ async def test_wal_kept_by_a_long_reader_is_logged(
         stores = SqliteStores(db)
         log = FetchLog(tmp_path / "log", stores.events)
         retention = Retention(
-            RetentionLimits(), content=tmp_path / "content", log=log, metadata=stores.metadata, events=stores.events
+            FOR_EVER,
+            content=tmp_path / "content",
+            log=log,
+            metadata=stores.metadata,
+            events=stores.events,
         )
 
         await Cleanup(stores, retention).sweep()

@@ -13,7 +13,7 @@ from scoter.live.workers.domains import DomainQueue, DomainQueues, QueuedHop
 def pending(domain: DomainQueue, number: int, priority: Priority = Priority.NORMAL) -> QueuedHop:
     request = Request(url=canonical(f"http://{domain.name}/{number}"))
     answered = asyncio.get_running_loop().create_future()
-    return QueuedHop(number, request, priority, domain, answered, is_forwarded=False, now=0.0)
+    return QueuedHop(number, request, priority, domain, answered, 0.0, 0.0)
 
 
 async def test_requests_are_ordered_by_priority_then_arrival() -> None:

@@ -17,6 +17,7 @@ from scoter.core.robots_cache import StoredRobots
 from scoter.core.url import canonical
 from scoter.fetch.progress import Snapshot
 from scoter.live.records import ContentKind, ContentSummary, Priority
+from scoter.live.workers.limits import WorkerLimits
 from scoter.live.workers.wire import (
     _HEAD,
     CrawlDelayNotice,
@@ -70,7 +71,7 @@ READ = ContentSummary(
     canonical=URL,
 )
 MESSAGES: list[WireMessage] = [
-    StartWorker(1, b"config", 64, "/folder", 1, 2.0, 3.0),
+    StartWorker(1, b"config", "/folder", WorkerLimits(deepest=1, patience=timedelta(seconds=2.5))),
     WorkerReady(1, 4_711),
     MakeHop(7, Request(url=URL, etag='"x"', headers=(("A", "b"),), context=b"c"), Priority.BULK, is_forwarded=True),
     MakeHop(8, Request(url=URL), Priority.PERSON, is_read=True),

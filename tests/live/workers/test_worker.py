@@ -19,7 +19,7 @@ from scoter.core.url import Url, canonical
 from scoter.live import clock
 from scoter.live.records import ContentSummary, Priority
 from scoter.live.workers import worker
-from scoter.live.workers.limits import worker_config
+from scoter.live.workers.limits import WorkerLimits, worker_config
 from scoter.live.workers.wire import (
     FrameConnection,
     GrantShards,
@@ -109,16 +109,18 @@ async def core_of(web: Web, monkeypatch: pytest.MonkeyPatch, *settings: str) -> 
     core.frames = await frames_over(ours, core.heard.append, lambda: None)
     up = await frames_over(theirs, lambda message: core.fetch_worker.receive(message), lambda: None)
     config = load(
-        overrides=["agent.name=t", 'http.robot_rules_allowlist=["example"]', "fetch.adaptive_delay=false", *settings]
+        overrides=[
+            "agent.name=t",
+            "live.shards=1",
+            'http.robot_rules_allowlist=["example"]',
+            "fetch.adaptive_delay=false",
+            *settings,
+        ]
     )
     core.fetch_worker = LiveWorker(
         worker_config(config, 1, 2_000),
         up,
-        version=1,
-        shards=1,
-        deepest=64,
-        patience=120.0,
-        alone_for=60.0,
+        WorkerLimits(alone_for=timedelta(seconds=60)),
         promise=lambda until: None,
         now=clock.lease_now,
         reading=_unread,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from scoter.live.ports import Accepted
 from scoter.live.records import Message
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.web.service.admission import CachedDomainRules, PendingUrls, RoomCheckedSink
+from scoter.web.service.admission import CachedDomainRules, RoomCheckedSink, is_pending
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
@@ -123,7 +124,7 @@ async def test_stored_rules_apply_after_a_restart_and_an_empty_rule_removes_one(
 
 
 async def test_url_is_pending_once_accepted(stores: SqliteStores) -> None:
-    pending = PendingUrls(stores.db.reader)
+    pending = partial(is_pending, stores.db.reader)
     before = pending("http://example.org/a")
 
     await stores.journal.accept([(message("m"), ["http://example.org/a"])])

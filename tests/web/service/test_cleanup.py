@@ -6,12 +6,14 @@ from pathlib import Path
 
 from scoter.config.sections.live import LiveSettings
 from scoter.live.content.log import FetchLog
-from scoter.live.content.retention import Retention, RetentionLimits
+from scoter.live.content.retention import Retention
 from scoter.live.ports import UrlOutcome
 from scoter.live.records import Message, State, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.web.service.cleanup import Cleanup
+
+FOR_EVER = LiveSettings(content_for=None, log_for=None)
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -27,7 +29,12 @@ class Clock:
 def retention(stores: SqliteStores, log: FetchLog, clock: Clock) -> Retention:
     content = log.folder.with_name("content")
     return Retention(
-        RetentionLimits(), content=content, log=log, metadata=stores.metadata, events=stores.events, clock=clock
+        FOR_EVER,
+        content=content,
+        log=log,
+        metadata=stores.metadata,
+        events=stores.events,
+        clock=clock,
     )
 
 

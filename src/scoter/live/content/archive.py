@@ -11,7 +11,6 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from types import TracebackType
 from typing import Final, Self
 
 from scoter.api import Archived
@@ -87,10 +86,6 @@ class WarcContent:
             found = await future
         return [Archived(each.file, each.offset, each.length) for each in found]
 
-    async def read(self, archived: Archived, limit: int = BODY_LIMIT) -> ArchivedResponse:
-        """Return an archived response with at most ``limit`` bytes of its body."""
-        return await asyncio.to_thread(read, self.folder, archived, limit)
-
     def close(self) -> None:
         """Write queued exchanges and finish the open file. Blocks until done."""
         self._closed = True
@@ -100,9 +95,7 @@ class WarcContent:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         await asyncio.to_thread(self.close)
 
 

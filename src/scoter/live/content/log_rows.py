@@ -13,58 +13,40 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 from msgspec import Struct
+from msgspec.structs import astuple
 
-from scoter.api import Archived
 from scoter.core.domain import registered_domain
 from scoter.core.metadata import PageMetadata
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.context import Context
-from scoter.live.records import Event, Related, UrlRecord
+from scoter.live.records import Event, UrlRecord
 from scoter.store.warc.writer import utc_now
 
 TIME: Final = pa.timestamp("us", tz="UTC")
 HOP: Final = pa.struct([("url", pa.utf8()), ("status", pa.int32()), ("permanent", pa.bool_())])
-LOG: Final = pa.schema(
-    [
-        ("number", pa.int64()),
-        ("time", TIME),
-        ("message_id", pa.utf8()),
-        ("fetch_id", pa.utf8()),
-        ("fetched_at", TIME),
-        ("submitted", pa.utf8()),
-        ("submitted_domain", pa.utf8()),
-        ("url", pa.utf8()),
-        ("resolved", pa.utf8()),
-        ("host", pa.utf8()),
-        ("domain", pa.utf8()),
-        ("state", pa.utf8()),
-        ("status", pa.int32()),
-        ("reason", pa.utf8()),
-        ("detail", pa.utf8()),
-        ("kind", pa.utf8()),
-        ("content_type", pa.utf8()),
-        ("length", pa.int64()),
-        ("truncated", pa.bool_()),
-        ("hops", pa.int32()),
-        ("chain", pa.list_(HOP)),
-        ("title", pa.utf8()),
-        ("site_name", pa.utf8()),
-        ("language", pa.utf8()),
-        ("image_url", pa.utf8()),
-        ("image_type", pa.utf8()),
-        ("image_width", pa.int32()),
-        ("image_height", pa.int32()),
-        ("image_bytes", pa.int64()),
-        ("stages", pa.map_(pa.utf8(), pa.float64())),
-        ("waited_ms", pa.float64()),
-        ("remote_ms", pa.float64()),
-        ("total_ms", pa.float64()),
-        ("warc_file", pa.utf8()),
-        ("warc_offset", pa.int64()),
-        ("warc_length", pa.int64()),
-    ]
+_TEXT: Final = pa.utf8()
+_COLUMNS: Final = (
+    (pa.int64(), "number"),
+    (TIME, "time"),
+    (_TEXT, "message_id fetch_id"),
+    (TIME, "fetched_at"),
+    (_TEXT, "submitted submitted_domain url resolved host domain state"),
+    (pa.int32(), "status"),
+    (_TEXT, "reason detail kind content_type"),
+    (pa.int64(), "length"),
+    (pa.bool_(), "truncated"),
+    (pa.int32(), "hops"),
+    (pa.list_(HOP), "chain"),
+    (_TEXT, "title site_name language image_url image_type"),
+    (pa.int32(), "image_width image_height"),
+    (pa.int64(), "image_bytes"),
+    (pa.map_(_TEXT, pa.float64()), "stages"),
+    (pa.float64(), "waited_ms remote_ms total_ms"),
+    (_TEXT, "warc_file"),
+    (pa.int64(), "warc_offset warc_length"),
 )
+LOG: Final = pa.schema([(name, kind) for kind, names in _COLUMNS for name in names.split()])
 Row: TypeAlias = tuple[Any, ...]
 
 _LARGEST: Final = 2**31 - 1  # pages may claim any image size
@@ -98,11 +80,8 @@ def row_of(event: Event, timing: OutcomeTiming | None) -> Row:
         [{"url": hop.url, "status": hop.status, "permanent": hop.permanent} for hop in record.hops],
         *_said(record.metadata),
         *_image(record),
-        None if timing is None else timing.stages,
-        None if timing is None else timing.waited,
-        None if timing is None else timing.remote,
-        None if timing is None else timing.total,
-        *_place(record.archived),
+        *_values(timing, 4),
+        *_values(record.archived, 3),
     )
 
 
@@ -122,18 +101,16 @@ def _site(url: str) -> tuple[str | None, str | None]:
     return host, registered_domain(host)
 
 
-def _said(about: PageMetadata | None) -> tuple[str | None, str | None, str | None]:
-    if about is None:
-        return None, None, None
-    return about.title or None, about.site_name or None, about.language or None
+def _said(about: PageMetadata | None) -> Row:
+    return (None,) * 3 if about is None else (about.title or None, about.site_name or None, about.language or None)
 
 
-def _image(record: UrlRecord) -> tuple[str | None, str | None, int | None, int | None, int | None]:
+def _image(record: UrlRecord) -> Row:
     """Return the preview image, as fetched or else as the page describes it."""
-    related: Related | None = record.related
+    related = record.related
     image = related.image if related is not None else record.metadata.image if record.metadata is not None else None
     if image is None:
-        return None, None, None, None, None
+        return (None,) * 5
     size = related.bytes if related is not None and related.bytes else None
     return image.url, image.media_type or None, _bounded(image.width), _bounded(image.height), size
 
@@ -142,8 +119,9 @@ def _bounded(number: int | None) -> int | None:
     return None if number is None else max(-1, min(number, _LARGEST))
 
 
-def _place(archived: Archived | None) -> tuple[str | None, int | None, int | None]:
-    return (None, None, None) if archived is None else (archived.file, archived.offset, archived.length)
+def _values(record: Struct | None, count: int) -> tuple[Any, ...]:
+    """Return the fields of a record, or as many nulls."""
+    return (None,) * count if record is None else astuple(record)
 
 
 MAX_TIMINGS: Final = 50_000

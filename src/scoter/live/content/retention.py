@@ -11,13 +11,14 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from scoter.config.sections.live import LiveSettings
 from scoter.errors import ScoterError
 from scoter.live.content.log import FetchLog
 from scoter.live.ports import Events, MetadataStore
@@ -35,14 +36,6 @@ class PrunableEvents(Events, Protocol):
     async def prune(self, most: int, *, by_age: bool = True) -> int: ...
 
 
-class RetentionLimits(Struct, frozen=True, kw_only=True):
-    """How long data is kept; ``None`` means for ever."""
-
-    content_for: timedelta | None = None
-    content_size: int | None = None
-    log_for: timedelta | None = None
-
-
 class SweepResult(Struct, frozen=True, kw_only=True):
     """What a sweep removed."""
 
@@ -54,11 +47,11 @@ class SweepResult(Struct, frozen=True, kw_only=True):
 
 
 class Retention:
-    """Removes data that is past its retention limit."""
+    """Removes data that is past its retention limit: ``content_for``, ``content_size`` or ``log_for``."""
 
     def __init__(
         self,
-        keeping: RetentionLimits,
+        keeping: LiveSettings,
         *,
         content: Path,
         log: FetchLog,
@@ -112,42 +105,35 @@ def _noting(problems: list[ScoterError]) -> Iterator[None]:
         problems.append(error)
 
 
-def expire_archives(folder: Path, before: datetime | None, size: int | None) -> tuple[int, int]:
-    """Remove finished archives older than ``before``, then the oldest until at most ``size`` bytes are left.
+def expire_archives(folder: Path, before: datetime | None, most: int | None) -> tuple[int, int]:
+    """Remove finished archives older than ``before``, then the oldest until at most ``most`` bytes are left.
 
-    Return the number of removed archives and their bytes. The open archive is kept, but counts towards ``size``.
+    Return the number of removed archives and their bytes. The open archive is kept, but counts towards ``most``.
     """
     with disk_errors("remove old archives", folder):
-        found = sorted(_archives(folder), key=lambda archive: (archive.written, archive.path.name))
-        total = sum(archive.size for archive in found)
+        found = sorted(_archives(folder))
+        total = sum(size for _, _, size in found)
         archives = removed = 0
-        for archive in found:
-            is_old = before is not None and archive.written < before
-            if archive.is_open or not (is_old or (size is not None and total > size)):
+        for written, path, size in found:
+            is_old = before is not None and written < before
+            if path.name.endswith(OPEN) or not (is_old or (most is not None and total > most)):
                 continue
             # The index goes last: every finished archive must have one.
-            archive.path.unlink(missing_ok=True)
-            _index_of(archive.path).unlink(missing_ok=True)
-            archives, removed, total = archives + 1, removed + archive.size, total - archive.size
+            path.unlink(missing_ok=True)
+            _index_of(path).unlink(missing_ok=True)
+            archives, removed, total = archives + 1, removed + size, total - size
         for index in folder.glob(f"*{_INDEX}"):
             if not _has_archive(index):
                 index.unlink(missing_ok=True)
     return archives, removed
 
 
-class _ArchiveFile(Struct, frozen=True):
-    path: Path
-    written: datetime
-    size: int
-    is_open: bool
-
-
-def _archives(folder: Path) -> Iterator[_ArchiveFile]:
+def _archives(folder: Path) -> Iterator[tuple[datetime, Path, int]]:
+    """Yield the time, path and size of each archive."""
     for path in folder.glob(f"*{SUFFIX}*"):
         with suppress(FileNotFoundError):  # it was just renamed; the next sweep sees it
             found = path.stat()
-            written = datetime.fromtimestamp(found.st_mtime, UTC)
-            yield _ArchiveFile(path, written, found.st_size, path.name.endswith(OPEN))
+            yield datetime.fromtimestamp(found.st_mtime, UTC), path, found.st_size
 
 
 def _index_of(archive: Path) -> Path:
@@ -201,8 +187,3 @@ class DiskFloor:
     def has_room(self) -> bool:
         """Return whether messages may be accepted."""
         return self.free >= self.floor
-
-
-def has_room(path: Path, floor: int) -> bool:
-    """Return whether at least ``floor`` bytes are free now."""
-    return DiskFloor(path, floor).has_room()

@@ -14,13 +14,12 @@ from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from scoter.errors import UsageError
 from scoter.live.clock import boot_id, lease_now, utc_now
 from scoter.live.sqlite.schema import FORMAT, WrongDatabase, check, free_leases, prepare
-from scoter.live.sqlite.writer import Change, DatabaseWriter, WriterCounts, store_error
+from scoter.live.sqlite.writer import Change, DatabaseWriter, store_error
 from scoter.store.disk import disk_errors, sync_folder
 
 T = TypeVar("T")
@@ -66,19 +65,10 @@ class ServiceDb:
         except BaseException:
             os.close(self._lock)
             raise
-        self._writer = DatabaseWriter(connection, path, most_waiting=most_waiting, apart=apart)
+        self.writer = DatabaseWriter(connection, path, most_waiting=most_waiting, apart=apart)
 
     def __repr__(self) -> str:
-        return f"ServiceDb({self.path}, {self.counts.writes} writes in {self.counts.commits} commits)"
-
-    @property
-    def counts(self) -> WriterCounts:
-        return self._writer.counts
-
-    @property
-    def waiting(self) -> int:
-        """How many writes are queued."""
-        return self._writer.waiting
+        return f"ServiceDb({self.path}, {self.writer.counts.writes} writes in {self.writer.counts.commits} commits)"
 
     @property
     def log_bytes(self) -> int:
@@ -88,18 +78,13 @@ class ServiceDb:
         except OSError:
             return 0
 
-    @property
-    def trouble(self) -> str:
-        """Why the last write failed, for a few seconds after the failure; empty otherwise."""
-        return self._writer.trouble
-
     async def write(self, change: Change[T], *, durable: bool = True) -> T:
         """Apply a change completely or not at all; see ``DatabaseWriter.write``."""
-        return await self._writer.write(change, durable=durable)
+        return await self.writer.write(change, durable=durable)
 
     def close(self) -> None:
         """Apply queued writes and close the file. Blocks until done."""
-        self._writer.close()
+        self.writer.close()
         self.reader.close()
         if self._lock >= 0:
             with suppress(OSError):  # the next holder overwrites the name in it
@@ -110,9 +95,7 @@ class ServiceDb:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         await asyncio.to_thread(self.close)
 
 

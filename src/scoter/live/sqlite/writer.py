@@ -70,6 +70,7 @@ class DatabaseWriter:
 
     @property
     def waiting(self) -> int:
+        """How many writes are queued."""
         return self._queue.qsize()
 
     @property

@@ -14,7 +14,7 @@ from scoter.core.url import Url
 from scoter.errors import Defect
 from scoter.live.context import Context
 from scoter.live.ports import ContentStore, OutcomeRecorder, StoredRecord, UrlOutcome
-from scoter.live.records import ContentKind, State, UrlRecord
+from scoter.live.records import ContentKind, ContentSummary, State, UrlRecord
 
 
 class ArchiveResponses:
@@ -46,6 +46,7 @@ _encoder = msgspec.json.Encoder()
 _DENIED = frozenset({Reason.ROBOTS_DENIED, Reason.CRAWL_DELAY})
 _REFUSED = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME})
 _DETAIL = 300
+_UNREAD = ContentSummary(media_type="", kind=ContentKind.OTHER, size=0)
 REDIRECTS = "redirects"
 """The reason of a redirect chain that is too long, a loop, or without a target."""
 
@@ -74,13 +75,12 @@ class BuildRecord:
         return replace(context, record=record, rows=tuple(rows.values()))
 
     def _record(self, context: Context) -> UrlRecord:
-        reply, read = context.reply, context.read
+        reply, read = context.reply, context.read or _UNREAD
         if reply is None:
             raise Defect(f"{context.url.text} was never asked for")
         exchange = reply.exchange
         state = state_of(reply)
         reason, detail = _why(reply)
-        problem = "" if read is None else read.problem
         at = context.arrived or self._clock()  # not now: the image may have taken long
         return UrlRecord(
             url=context.url.text,
@@ -90,14 +90,14 @@ class BuildRecord:
             fetched_at=at,
             expires_at=at + (self._known_for if state is State.OK else self._failed_for),
             status=None if exchange is None else exchange.status,
-            reason=reason or ("unread" if problem else ""),
-            detail=detail or problem,
+            reason=reason or ("unread" if read.problem else ""),
+            detail=detail or read.problem,
             hops=context.hops,
-            kind=ContentKind.OTHER if read is None else read.kind,
-            content_type="" if read is None else read.media_type,
+            kind=read.kind,
+            content_type=read.media_type,
             length=0 if exchange is None else len(exchange.body),
-            truncated=read is not None and read.truncated,
-            metadata=None if read is None else read.about,
+            truncated=read.truncated,
+            metadata=read.about,
             related=context.related,
             # If the last hop has no exchange, the last archived one is a redirect.
             archived=context.archived[-1] if context.archived and exchange is not None else None,

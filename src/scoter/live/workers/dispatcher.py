@@ -11,20 +11,19 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from msgspec import Struct
 
 from scoter.api import DomainRule
 from scoter.config import Config
-from scoter.core.reply import Failed, Gone, Reply, Request
+from scoter.core.reply import Reply, Request
 from scoter.core.robots_cache import MemoryRobotsCache, RobotsCache
 from scoter.core.url import Url, queue_key
 from scoter.live import clock
 from scoter.live.ports import HopReply
 from scoter.live.records import ContentSummary, Priority
-from scoter.live.workers.domains import DomainQueue, DomainQueues, DomainView, QueuedHop
+from scoter.live.workers.domains import DomainQueue, DomainQueues, QueuedHop
 from scoter.live.workers.limits import WorkerLimits
 from scoter.live.workers.pool import WorkerHandle, WorkerPool
 from scoter.live.workers.requests import abandoned_reply, blocked_reply, crashing_reply, on_hold_reply, stopping_reply
@@ -100,9 +99,7 @@ class WorkerDispatcher:
         await self._pool.open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *raised: object) -> None:
         await self.close()
 
     async def close(self, within: float = 5.0) -> None:
@@ -122,9 +119,23 @@ class WorkerDispatcher:
     def is_ready(self) -> bool:
         return any(True for _ in self._pool)
 
-    async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> HopReply:
+    async def fetch(
+        self, request: Request, priority: Priority, *, is_forwarded: bool = False, is_read: bool = False
+    ) -> HopReply:
         """Make one hop in a slot of its domain. Failures are replies. ``is_read`` lets the worker parse it."""
-        return await self._fetch(request, priority, is_read=is_read)
+        name = queue_key(request.url, "domain")
+        if self._is_stopping:
+            return HopReply(stopping_reply(request))
+        now = self._now()
+        domain = self._domains.busy(name, shard_of(name, self._shards))
+        self._last += 1
+        answered: asyncio.Future[HopReply] = asyncio.get_running_loop().create_future()
+        domain.push(QueuedHop(self._last, request, priority, domain, answered, now, now, is_forwarded, is_read))
+        self._advance(domain)
+        try:
+            return await answered
+        finally:
+            self._domains.settle(domain, self._now())
 
     def raise_priority(self, url: Url, priority: Priority) -> None:
         """Raise the priority of queued hops to a URL; those at a worker are about to be made anyway."""
@@ -145,15 +156,9 @@ class WorkerDispatcher:
 
     # Views
 
-    def domain(self, name: str) -> DomainView | None:
-        """Return the state of a domain's queue, or ``None`` if it has been idle for long."""
-        found = self._domains.get(name)
-        return None if found is None else self._view(found)
-
-    def busiest(self, most: int) -> list[DomainView]:
-        """Return the domains with the most requests."""
-        found = sorted(self._domains, key=lambda domain: len(domain.waiting) + domain.under_way, reverse=True)
-        return [self._view(domain) for domain in found[:most]]
+    def domain(self, name: str) -> DomainQueue | None:
+        """Return the queue of a domain, or ``None`` if it has been idle for long."""
+        return self._domains.get(name)
 
     def snapshot(self) -> DispatcherView:
         """Return the state of all workers."""
@@ -171,26 +176,6 @@ class WorkerDispatcher:
         return [worker.pid for worker in self._pool]
 
     # Requests
-
-    async def _fetch(
-        self, request: Request, priority: Priority, *, is_forwarded: bool = False, is_read: bool = False
-    ) -> HopReply:
-        name = queue_key(request.url, "domain")
-        if self._is_stopping:
-            return HopReply(stopping_reply(request))
-        now = self._now()
-        domain = self._domains.busy(name, shard_of(name, self._shards))
-        self._last += 1
-        answered: asyncio.Future[HopReply] = asyncio.get_running_loop().create_future()
-        pending = QueuedHop(
-            self._last, request, priority, domain, answered, is_forwarded=is_forwarded, is_read=is_read, now=now
-        )
-        domain.push(pending)
-        self._advance(domain)
-        try:
-            return await answered
-        finally:
-            self._domains.settle(domain, self._now())
 
     def _advance(self, domain: DomainQueue) -> None:
         """Send as many requests of a domain as there is room for."""
@@ -253,7 +238,6 @@ class WorkerDispatcher:
         domain.hold_until = max(domain.hold_until, self._now() + done.hold)
         if domain.pause is None or self._pool.owner(domain.shard) in (worker, None):
             domain.pause = done.pause
-        domain.failed += isinstance(done.reply, Failed | Gone)
         self._answer(pending, done.reply, done.waited, done.read)
         self._advance_line(worker)  # first, or requests of this domain would always take its place
         self._advance(domain)
@@ -353,19 +337,5 @@ class WorkerDispatcher:
         worker.send(RobotsAnswer(origin, await self._robots.get(origin)))
 
     async def _on_behalf(self, worker: WorkerHandle, number: int, request: Request, priority: Priority) -> None:
-        answer = await self._fetch(request, priority, is_forwarded=True)
+        answer = await self.fetch(request, priority, is_forwarded=True)
         worker.send(HopDone(number, answer.reply, answer.waited))
-
-    def _view(self, domain: DomainQueue) -> DomainView:
-        owner = self._pool.owner(domain.shard)
-        return DomainView(
-            domain=domain.name,
-            waiting=len(domain.waiting),
-            under_way=domain.under_way,
-            asked=domain.asked,
-            failed=domain.failed,
-            hold=max(domain.hold_until - self._now(), 0.0),
-            pause=domain.pause,
-            shard=domain.shard,
-            fetcher=None if owner is None else owner.number,
-        )

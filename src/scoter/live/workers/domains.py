@@ -18,46 +18,23 @@ from scoter.live.ports import HopReply
 from scoter.live.records import Priority
 
 
-class QueuedHop:
-    """A request that waits for its reply."""
+class QueuedHop(Struct, eq=False):
+    """A request that waits for its reply.
 
-    __slots__ = (
-        "answered",
-        "deaths",
-        "domain",
-        "entered",
-        "id",
-        "is_forwarded",
-        "is_read",
-        "priority",
-        "refusals",
-        "request",
-        "sent",
-    )
+    ``deaths`` counts workers that died with it, ``refusals`` those that did not hold its shard.
+    """
 
-    def __init__(
-        self,
-        id_: int,
-        request: Request,
-        priority: Priority,
-        domain: DomainQueue,
-        answered: asyncio.Future[HopReply],
-        *,
-        is_forwarded: bool,
-        is_read: bool = False,
-        now: float,
-    ) -> None:
-        self.id = id_
-        self.request = request
-        self.priority = priority
-        self.domain = domain
-        self.answered = answered
-        self.is_forwarded = is_forwarded
-        self.is_read = is_read
-        self.entered = now
-        self.sent = now
-        self.deaths = 0  # of workers that had it
-        self.refusals = 0  # by workers that did not hold its shard
+    id: int
+    request: Request
+    priority: Priority
+    domain: DomainQueue
+    answered: asyncio.Future[HopReply]
+    entered: float
+    sent: float
+    is_forwarded: bool = False
+    is_read: bool = False
+    deaths: int = 0
+    refusals: int = 0
 
     def __lt__(self, other: QueuedHop) -> bool:
         return (not self.is_forwarded, self.priority, self.id) < (not other.is_forwarded, other.priority, other.id)
@@ -66,34 +43,16 @@ class QueuedHop:
         return f"QueuedHop({self.id}, {self.request.url.text!r}, {self.priority.name})"
 
 
-class DomainView(Struct, frozen=True, kw_only=True):
-    """The state of a domain's queue, for display; ``hold`` and ``pause`` are in seconds."""
+class DomainQueue(Struct, eq=False):
+    """The queue of one registered domain; ``pause`` is the seconds between requests to it, if known."""
 
-    domain: str
-    waiting: int
-    under_way: int
-    asked: int
-    failed: int
-    hold: float
-    pause: float | None
+    name: str
     shard: int
-    fetcher: int | None
-
-
-class DomainQueue:
-    """The queue of one registered domain."""
-
-    __slots__ = ("asked", "failed", "hold_until", "name", "pause", "shard", "under_way", "waiting")
-
-    def __init__(self, name: str, shard: int) -> None:
-        self.name = name
-        self.shard = shard
-        self.waiting: list[QueuedHop] = []
-        self.under_way = 0
-        self.hold_until = 0.0
-        self.pause: float | None = None
-        self.asked = 0
-        self.failed = 0
+    waiting: list[QueuedHop] = []
+    under_way: int = 0
+    hold_until: float = 0.0
+    pause: float | None = None
+    asked: int = 0
 
     def __repr__(self) -> str:
         return f"DomainQueue({self.name}, {len(self.waiting)} waiting, {self.under_way} under way)"

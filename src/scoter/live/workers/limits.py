@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from scoter.api import DomainRule
 from scoter.config import Config, Size
 from scoter.fetch.queues.policy import Policy
-from scoter.live.workers.wire import MAX_FRAME_BYTES
 
+MAX_FRAME_BYTES: Final = 64 * 2**20  # of a message between processes; fetch.content_limit keeps bodies far smaller
 MAX_BODY_BYTES: Final = MAX_FRAME_BYTES // 2
 """The largest body in bytes: with its headers it must fit into a frame, or the connection would be closed."""
 _FOR_EVER = timedelta(days=36_500)

@@ -165,18 +165,7 @@ class WorkerPool:
         number = self.started
         worker = await WorkerHandle.start(number, self._now(), self._receive, self._remove)
         self._workers[number] = worker
-        bounds = self._bounds
-        worker.send(
-            StartWorker(
-                VERSION,
-                pickle.dumps(self._config),
-                self._shards,
-                str(self._folder),
-                bounds.deepest,
-                bounds.patience.total_seconds(),
-                bounds.alone_for.total_seconds(),
-            )
-        )
+        worker.send(StartWorker(VERSION, pickle.dumps(self._config), str(self._folder), self._bounds))
 
     async def _start_again(self, seconds: float) -> None:
         while True:

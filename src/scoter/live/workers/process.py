@@ -27,7 +27,7 @@ from scoter.live import clock
 from scoter.live.records import ContentSummary
 from scoter.live.stages.parser import ResponseParser
 from scoter.live.workers.lease import WorkerLock
-from scoter.live.workers.wire import VERSION, FrameConnection, MakeHop, StartWorker, WireMessage, frames_over
+from scoter.live.workers.wire import FrameConnection, MakeHop, StartWorker, WireMessage, frames_over
 from scoter.live.workers.worker import LiveWorker
 from scoter.parse import ContentParser
 
@@ -113,11 +113,7 @@ async def _work(begin: StartWorker, process: WorkerStartup, core: FrameConnectio
     worker = LiveWorker(
         config,
         core,
-        version=VERSION,
-        shards=begin.shards,
-        deepest=begin.deepest,
-        patience=begin.patience,
-        alone_for=begin.alone_for,
+        begin.limits,
         promise=lock.promise,
         now=clock.lease_now,
         reading=InPlaceParser(ResponseParser(config, parsing).at_once),

@@ -59,13 +59,10 @@ class Kill(Struct, frozen=True):
 Order: TypeAlias = Grant | Renew | Recall | Kill
 
 
-class _WorkerState:
-    __slots__ = ("heard", "is_doomed", "until")
-
-    def __init__(self, now: float) -> None:
-        self.heard = now
-        self.until = now
-        self.is_doomed = False
+class _WorkerState(Struct):
+    heard: float
+    until: float
+    is_doomed: bool = False
 
 
 class ShardAssignment:
@@ -96,7 +93,7 @@ class ShardAssignment:
 
     def join(self, fetcher: int, now: float) -> None:
         """Add a worker that is ready."""
-        self._workers[fetcher] = _WorkerState(now)
+        self._workers[fetcher] = _WorkerState(now, now)
 
     def heard(self, fetcher: int, now: float) -> None:
         """Note that a worker is alive."""

@@ -16,7 +16,7 @@ import socket
 from collections.abc import Callable
 from enum import StrEnum
 from struct import Struct as Layout
-from typing import Any, Final, Generic, TypeAlias, TypeVar, cast
+from typing import Any, Final, Generic, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +26,7 @@ from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Request
 from scoter.core.robots_cache import StoredRobots
 from scoter.fetch.progress import Snapshot
 from scoter.live.records import ContentSummary, Priority
+from scoter.live.workers.limits import MAX_FRAME_BYTES, WorkerLimits
 
 VERSION: Final = 1
 
@@ -33,19 +34,12 @@ R = TypeVar("R")
 
 
 class StartWorker(Struct, frozen=True, array_like=True):
-    """The first message: the pickled configuration and the worker's limits.
-
-    At most ``deepest`` requests wait in one queue. Requests to a domain that is on hold for longer than ``patience``
-    seconds are refused. Without a core the worker stays ``alone_for`` seconds after the last direct request.
-    """
+    """The first message: the pickled configuration, the folder of locks and sockets, and the limits."""
 
     version: int
     config: bytes
-    shards: int
     folder: str
-    deepest: int
-    patience: float
-    alone_for: float
+    limits: WorkerLimits
 
 
 class WorkerReady(Struct, frozen=True, array_like=True):
@@ -207,24 +201,7 @@ WireMessage: TypeAlias = (
     | HopDone[Any]
 )
 
-_PLAIN: Final[tuple[type[Struct], ...]] = (
-    StartWorker,
-    WorkerReady,
-    MakeHop,
-    HopRefused,
-    RenewLease,
-    GrantShards,
-    RecallShards,
-    ShardsReturned,
-    SetRule,
-    CrawlDelayNotice,
-    RobotsQuery,
-    RobotsAnswer,
-    RobotsUpdate,
-    Heartbeat,
-    LiveWorkerReport,
-    StopWorker,
-)
+_PLAIN: Final[tuple[type[Struct], ...]] = get_args(WireMessage)[:-1]
 # Replies are untagged in msgpack, so HopDone has one message number per kind of reply.
 _REPLIES: Final[tuple[type[Struct], ...]] = (Fetched, Moved, NotModified, Gone, Failed)
 _FIRST_REPLY: Final = 64
@@ -254,7 +231,6 @@ def decoded(kind: int, data: bytes | memoryview) -> WireMessage:
     return found
 
 
-MAX_FRAME_BYTES: Final = 64 * 2**20  # bytes per frame; fetch.content_limit keeps bodies far smaller
 _HEAD: Final = Layout("!IB")
 _HIGH_WATER: Final = 4 * 2**20
 

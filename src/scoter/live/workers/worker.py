@@ -21,11 +21,12 @@ from scoter.fetch.progress import Snapshot
 from scoter.fetch.queues.policy import policies_of
 from scoter.live.records import ContentSummary, Priority
 from scoter.live.workers.lease import ShardLease
-from scoter.live.workers.limits import rule_policy
+from scoter.live.workers.limits import WorkerLimits, rule_policy
 from scoter.live.workers.requests import CoreRobotsCache, ForwardedHops, blocked_reply
 from scoter.live.workers.shards import shard_of
 from scoter.live.workers.transport import LeasedTransport
 from scoter.live.workers.wire import (
+    VERSION,
     CrawlDelayNotice,
     FrameConnection,
     GrantShards,
@@ -70,22 +71,17 @@ class LiveWorker:
         self,
         config: Config,
         core: FrameConnection,
+        limits: WorkerLimits,
         *,
-        version: int,
-        shards: int,
-        deepest: int,
-        patience: float,
-        alone_for: float,
         promise: Callable[[float], None],
         now: Callable[[], float],
         reading: Callable[[Exchange], Awaitable[ContentSummary | None]],
     ) -> None:
         """``promise`` is called before the lease is extended; ``reading`` parses responses."""
         self._core = core
-        self._version = version
-        self._shards = shards
-        self._patience = patience
-        self._alone_for = alone_for
+        self._shards = config.live.shards
+        self._patience = limits.patience.total_seconds()
+        self._alone_for = limits.alone_for.total_seconds()
         self._promise = promise
         self._now = now
         self._reading = reading
@@ -97,7 +93,7 @@ class LiveWorker:
         self._transport = LeasedTransport(
             chain("protocol", config),
             lease=self._lease,
-            shards=shards,
+            shards=self._shards,
             now=now,
             pause_of=lambda domain: self._fetcher.hold(domain)[1],
             forward=self._forwarded,
@@ -110,7 +106,7 @@ class LiveWorker:
             config,
             protocols=self._transport,
             robots_cache=self._robots,
-            deepest=deepest,
+            deepest=limits.deepest,
             on_snapshot=self._report,
             on_crawl_delay=self._note_crawl_delay,
         )
@@ -127,7 +123,7 @@ class LiveWorker:
 
     async def run(self) -> None:
         """Serve until the end."""
-        self._core.send(WorkerReady(self._version, os.getpid()))
+        self._core.send(WorkerReady(VERSION, os.getpid()))
         heartbeats = asyncio.create_task(self._send_heartbeats())
         try:
             await self._fetcher.run(self._until_the_end(), self._deliver)

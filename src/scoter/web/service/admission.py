@@ -96,25 +96,15 @@ class CachedDomainRules:
         self._apply(rule)
 
 
-class PendingUrls:
-    """Tells whether a URL waits in the journal, from any process that can read the database."""
-
-    def __init__(self, reader: DatabaseReader) -> None:
-        self._reader = reader
-
-    def __call__(self, url: str) -> bool:
-        # Most unknown URLs belong to domains without waiting URLs.
-        if self._reader.one("SELECT 1 FROM backlog WHERE domain = ?", (domain_of(url),)) is None:
-            return False
-        return self._reader.one("SELECT 1 FROM entries WHERE url = ? LIMIT 1", (url,)) is not None
+def is_pending(reader: DatabaseReader, url: str) -> bool:
+    """Return whether a URL waits in the journal; works in any process that can read the database."""
+    # Most unknown URLs belong to domains without waiting URLs.
+    if reader.one("SELECT 1 FROM backlog WHERE domain = ?", (domain_of(url),)) is None:
+        return False
+    return reader.one("SELECT 1 FROM entries WHERE url = ? LIMIT 1", (url,)) is not None
 
 
-class ForcedUrls:
-    """Tells whether a URL waits in the journal for a forced fetch."""
-
-    def __init__(self, reader: DatabaseReader) -> None:
-        self._reader = reader
-
-    def __call__(self, url: str) -> bool:
-        query = "SELECT 1 FROM entries e JOIN messages m ON m.number = e.message WHERE e.url = ? AND m.force LIMIT 1"
-        return self._reader.one(query, (url,)) is not None
+def is_forced(reader: DatabaseReader, url: str) -> bool:
+    """Return whether a URL waits in the journal for a forced fetch."""
+    query = "SELECT 1 FROM entries e JOIN messages m ON m.number = e.message WHERE e.url = ? AND m.force LIMIT 1"
+    return reader.one(query, (url,)) is not None

@@ -8,10 +8,11 @@ import resource
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.metadata import version
 from typing import TypeAlias
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from scoter.config import Config
 from scoter.config.sections.fetch import FetchSettings
@@ -22,7 +23,7 @@ from scoter.live.clock import utc_now
 from scoter.live.content.archive import WarcContent
 from scoter.live.content.log import FetchLog
 from scoter.live.content.log_rows import OutcomeTimings
-from scoter.live.content.retention import DiskFloor, Retention, RetentionLimits
+from scoter.live.content.retention import DiskFloor, Retention
 from scoter.live.context import Context
 from scoter.live.pipeline import pipeline
 from scoter.live.scheduler import Scheduler
@@ -36,7 +37,7 @@ from scoter.web.app import Api
 from scoter.web.keys import AccessControl
 from scoter.web.lookups import Lookup, UrlWaiters
 from scoter.web.metrics import ServiceMetrics
-from scoter.web.service.admission import CachedDomainRules, ForcedUrls, PendingUrls, RoomCheckedSink
+from scoter.web.service.admission import CachedDomainRules, RoomCheckedSink, is_forced, is_pending
 from scoter.web.service.cleanup import Cleanup, SteadyClock
 from scoter.web.service.metrics_channel import MetricsReceiver
 from scoter.web.service.plan import ServicePlan
@@ -68,7 +69,7 @@ class CoreComponents:
         self.timings = OutcomeTimings()
         self.log = FetchLog(folder.log, stores.events, self.timings)
         retention = Retention(
-            retention_limits(config),
+            config.live,
             content=folder.content,
             log=self.log,
             metadata=stores.metadata,
@@ -114,8 +115,8 @@ class CoreComponents:
                     most_callbacks=live.callbacks_most,
                     is_known=lambda message: stores.journal.is_done(message) is not None,
                 ),
-                lookup=Lookup(stores.metadata, PendingUrls(stores.db.reader)),
-                is_forced=ForcedUrls(stores.db.reader),
+                lookup=Lookup(stores.metadata, partial(is_pending, stores.db.reader)),
+                is_forced=partial(is_forced, stores.db.reader),
                 waiters=self.waiters,
                 streams=self.streams,
                 rules=rules,
@@ -140,7 +141,7 @@ class CoreComponents:
             return "No worker is running yet."
         if not self.floor.has_room():
             return "The disk is nearly full; messages are refused."
-        if why := self.scheduler.trouble or self.stores.db.trouble:
+        if why := self.scheduler.trouble or self.stores.db.writer.trouble:
             return f"Nothing can be stored: {why}."
         return ""
 
@@ -178,12 +179,6 @@ def live_config(config: Config) -> Config:
     )
 
 
-def retention_limits(config: Config) -> RetentionLimits:
-    """Return how long content and log are kept."""
-    live = config.live
-    return RetentionLimits(content_for=live.content_for, content_size=live.content_size, log_for=live.log_for)
-
-
 def archive_info(config: Config) -> ArchiveInfo:
     """Return the description of this service for its archive."""
     agent = config.agent
@@ -205,8 +200,8 @@ def gauges(core: CoreComponents) -> Gauges:
         "pipeline": lambda: {"under_way": core.scheduler.under_way, "held": core.scheduler.held},
         "fetching": lambda: _fetching(core),
         "fetchers": lambda: _fetchers(core),
-        "store": lambda: _store(core),
-        "writer": lambda: _writer(core),
+        "store": lambda: asdict(core.stores.metadata.size()),
+        "writer": lambda: {"waiting": core.stores.db.writer.waiting, **asdict(core.stores.db.writer.counts)},
         "clients": lambda: {"streams": len(core.streams), "waiting": len(core.waiters)},
         "webhooks": lambda: {"under_way": len(core.webhooks)},
         "log": lambda: {"behind": core.stores.events.last() - core.log.number},
@@ -221,14 +216,9 @@ def _oldest(core: CoreComponents) -> float:
 
 
 def _fetching(core: CoreComponents) -> Mapping[str, float]:
-    view = core.fetchers.snapshot()
-    return {
-        "waiting": view.waiting,
-        "under_way": view.under_way,
-        "domains": view.domains,
-        "restarts": view.restarts,
-        "processes": len(view.fetchers),
-    }
+    view = asdict(core.fetchers.snapshot())
+    processes = len(view.pop("fetchers"))
+    return {**view, "processes": processes}
 
 
 def _fetchers(core: CoreComponents) -> Mapping[str, float]:
@@ -240,26 +230,6 @@ def _fetchers(core: CoreComponents) -> Mapping[str, float]:
             found[f"{number}.queues"] = report.queues
             found[f"{number}.shards"] = report.shards
     return found
-
-
-def _store(core: CoreComponents) -> Mapping[str, float]:
-    size = core.stores.metadata.size()
-    return {
-        "records": size.records,
-        "collisions": size.collisions,
-        "file_bytes": size.file_bytes,
-        "free_bytes": size.free_bytes,
-    }
-
-
-def _writer(core: CoreComponents) -> Mapping[str, float]:
-    db = core.stores.db
-    return {
-        "waiting": db.waiting,
-        "writes": db.counts.writes,
-        "commits": db.counts.commits,
-        "failures": db.counts.failures,
-    }
 
 
 def _core() -> Mapping[str, float]:

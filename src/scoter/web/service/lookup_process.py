@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
+from functools import partial
 
 from scoter.live.sqlite.access import SqliteKeyReader
 from scoter.live.sqlite.database import DatabaseReader
@@ -19,7 +20,7 @@ from scoter.web.lookups import Lookup
 from scoter.web.metrics import LookupMetrics
 from scoter.web.proxy import CoreProxy
 from scoter.web.server import HttpServer
-from scoter.web.service.admission import PendingUrls
+from scoter.web.service.admission import is_pending
 from scoter.web.service.metrics_channel import send_metrics
 from scoter.web.service.plan import ServicePlan
 from scoter.web.service.process import SupervisorLink, run_process
@@ -36,7 +37,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         proxy = CoreProxy(
             folder.socket, most=web.passed_on, note=lambda: metrics.answered("passed on", 503, metrics.clock())
         )
-        app = LookupApp(Lookup(records, PendingUrls(reader)), access, proxy, metrics=metrics, web=web)
+        app = LookupApp(Lookup(records, partial(is_pending, reader)), access, proxy, metrics=metrics, web=web)
         public = socket.socket(fileno=int(sys.argv[2]))
         keep_alive = round(web.kept_alive.total_seconds())
         server = HttpServer(app, [public], limits=web, keep_alive=keep_alive, note=metrics.refused)

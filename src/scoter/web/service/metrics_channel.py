@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from scoter.web.keys import AccessControl
 from scoter.web.metrics import LookupMetrics, MetricsReport, ServiceMetrics
@@ -24,15 +23,9 @@ _MAX_FRAME: Final = 2**22
 _log = logging.getLogger(__name__)
 
 
-class KeyUse(Struct, frozen=True):
-    """The requests that other processes admitted, by key."""
-
-    admitted: Mapping[str, int] = {}
-
-
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode_report: Final = msgspec.msgpack.Decoder(MetricsReport).decode
-_decode_key_use: Final = msgspec.msgpack.Decoder(KeyUse).decode
+_decode_admitted: Final = msgspec.msgpack.Decoder(dict[str, int]).decode  # by key, in other processes
 
 
 class MetricsReceiver:
@@ -72,7 +65,7 @@ class MetricsReceiver:
             while True:
                 self._add(id(writer), _decode_report(await _read_frame(reader)))
                 sent, self._unsent[id(writer)] = self._unsent[id(writer)], Counter()
-                writer.write(_frame(_encode(KeyUse(sent))))
+                writer.write(_frame(_encode(sent)))
                 await writer.drain()
         except (OSError, EOFError):  # the process has ended
             pass
@@ -106,7 +99,7 @@ async def send_metrics(
                 while True:
                     writer.write(_frame(_encode(metrics.take())))
                     await writer.drain()
-                    for key, count in _decode_key_use(await _read_frame(reader)).admitted.items():
+                    for key, count in _decode_admitted(await _read_frame(reader)).items():
                         access.charge(key, count)
                     await asyncio.sleep(every)
             finally:
