@@ -19,6 +19,7 @@ _PACKAGES = "plug-ins are installed packages; settings such as urlfilter.order a
 _GUARD = "the address guard is always on; see fetch.allow_networks"
 _RULES = "write the rules in a file; see "
 _BROWSER = "only Chromium is supported, without a driver; see [browser]"
+_SCOPES = "there is one chain for all scopes; see urlnormalizer.order"
 _HADOOP = "belongs to Hadoop, which Scoter does not use"
 _WRITER = "belongs to an index writer; configure it in [plugin.NAME]"
 
@@ -59,10 +60,7 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
     "urlfilter.automaton.file": "the filter regex reads these rules; see urlfilter.regex_file",
     "nutch.jexl.disable.sandbox": "expressions cannot run code",
     "take.screenshot": "rendered pages are stored as HTML, without screenshots",
-    "store.ip.address": _ALWAYS,
-    "store.http.request": _ALWAYS,
-    "store.http.headers": _ALWAYS,
-    "store.protocol.versions": _ALWAYS,
+    **{f"store.{name}": _ALWAYS for name in ("ip.address", "http.request", "http.headers", "protocol.versions")},
     "segment.reader.content.recode": "an option of readseg",
     "htmlunit.enable.javascript": "the browser always runs scripts; see [browser]",
     "selenium.driver": _BROWSER,
@@ -85,26 +83,12 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
 }
 
 FAMILIES: Final[Mapping[str, str]] = {
-    "mapreduce.": _HADOOP,
-    "mapred.": _HADOOP,
-    "hadoop.": _HADOOP,
-    "yarn.": _HADOOP,
-    "dfs.": _HADOOP,
-    "fs.": _HADOOP,
-    "io.": _HADOOP,
+    **dict.fromkeys(("mapreduce.", "mapred.", "hadoop.", "yarn.", "dfs.", "fs.", "io."), _HADOOP),
     "rabbitmq.": _RABBIT,
-    "solr.": _WRITER,
-    "elastic.": _WRITER,
-    "opensearch.": _WRITER,
-    "cloudsearch.": _WRITER,
-    "indexer.csv.": _WRITER,
+    **dict.fromkeys(("solr.", "elastic.", "opensearch.", "cloudsearch.", "indexer.csv."), _WRITER),
     "tika.": _TIKA,
-    "selenium.": _BROWSER,
-    "webdriver.": _BROWSER,
-    "htmlunit.": _BROWSER,
-    "interactiveselenium.": _BROWSER,
-    "urlnormalizer.order.": "there is one chain for all scopes; see urlnormalizer.order",
-    "urlnormalizer.scope.": "there is one chain for all scopes; see urlnormalizer.order",
+    **dict.fromkeys(("selenium.", "webdriver.", "htmlunit.", "interactiveselenium."), _BROWSER),
+    **dict.fromkeys(("urlnormalizer.order.", "urlnormalizer.scope."), _SCOPES),
 }
 
 # Values that cannot be derived from a class name.
@@ -132,16 +116,13 @@ PACKAGES: Final[Mapping[str, str]] = {
 }
 
 # Plug-in ids that are not POINT-NAME, or whose name differs; () means that none is needed.
-_NOT_NEEDED: Final[tuple[tuple[str, str], ...]] = ()
 PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "protocol-http": (("fetch.protocols", "http"),),
-    "protocol-httpclient": (("fetch.protocols", "http"),),
-    "protocol-okhttp": (("fetch.protocols", "http"),),
-    "protocol-file": (("fetch.protocols", "file"),),
-    "protocol-ftp": (("fetch.protocols", "ftp"),),
-    "protocol-htmlunit": (("fetch.protocols", "browser"),),
-    "protocol-selenium": (("fetch.protocols", "browser"),),
-    "protocol-interactiveselenium": (("fetch.protocols", "browser"),),
+    **{f"protocol-{name}": (("fetch.protocols", name),) for name in ("http", "file", "ftp")},
+    **{f"protocol-{name}": (("fetch.protocols", "http"),) for name in ("httpclient", "okhttp")},
+    **{
+        f"protocol-{name}": (("fetch.protocols", "browser"),)
+        for name in ("htmlunit", "selenium", "interactiveselenium")
+    },
     **{
         f"urlfilter-{name}": (("urlfilter.order", name),)
         for name in ("regex", "prefix", "suffix", "domain", "domaindenylist", "fast", "validator")
@@ -182,14 +163,8 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         for name in ("solr", "elastic", "cloudsearch", "csv", "kafka", "rabbit", "dummy")
     },
     "indexer-opensearch-1x": (("index.writers", "opensearch"),),
-    "nutch-extensionpoints": _NOT_NEEDED,
-    "lib-http": _NOT_NEEDED,
-    "lib-nekohtml": _NOT_NEEDED,
-    "lib-xml": _NOT_NEEDED,
-    "lib-regex-filter": _NOT_NEEDED,
-    "lib-selenium": _NOT_NEEDED,
-    "lib-htmlunit": _NOT_NEEDED,
-    "lib-rabbitmq": _NOT_NEEDED,
+    "nutch-extensionpoints": (),
+    **{f"lib-{name}": () for name in ("http", "nekohtml", "xml", "regex-filter", "selenium", "htmlunit", "rabbitmq")},
 }
 
 UNTRANSLATED_PLUGINS: Final[Mapping[str, str]] = {

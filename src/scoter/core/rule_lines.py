@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from msgspec import Struct
+
 from scoter.core.pattern import Pattern, compile_pattern
 from scoter.core.url import canonical
 from scoter.errors import RuleError, UrlError
@@ -12,53 +14,58 @@ from scoter.errors import RuleError, UrlError
 _NAME = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?|\[[0-9a-fA-F:.]+\]")
 
 
-def rule_lines(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield the trimmed lines that are neither blank nor a comment, each with its number from 1.
+class RuleLine(Struct, frozen=True):
+    """A line of a rule file, and where it is: it raises errors that say so."""
 
-    >>> list(rule_lines(["# why", "", " org "]))
-    [(3, 'org')]
+    text: str
+    source: str
+    number: int
+
+    def error(self, message: str, hint: str = "") -> RuleError:
+        """Return an error about this line."""
+        return RuleError(message, file=self.source, line=self.number, hint=hint)
+
+    def words(self, count: int, expected: str) -> list[str]:
+        """Split the line into so many words."""
+        words = self.text.split()
+        if len(words) != count:
+            raise self.error(f"expected {expected}, not {shown(self.text)}")
+        return words
+
+    def host(self, name: str) -> str:
+        """Return a host or domain as canonical URLs spell it.
+
+        >>> RuleLine("", "rules.txt", 1).host("Bücher.example")
+        'xn--bcher-kva.example'
+        """
+        try:
+            host = canonical(f"http://{name}/").host.removesuffix(".") if _NAME.fullmatch(name) else ""
+        except UrlError:
+            host = ""
+        # canonical() would silently read "10.1" as an IP address.
+        if not host or (name.isascii() and host != name.lower().removesuffix(".")):
+            hint = "Write a name such as www.example.org, example.org or org, without scheme, port, path or *."
+            raise self.error(f"{shown(name)} is not a host or domain name", hint)
+        return host
+
+    def pattern(self, text: str) -> Pattern:
+        """Compile the regular expression of a rule."""
+        try:
+            return compile_pattern(text)
+        except ValueError as error:
+            raise self.error(f"the pattern {shown(text)} {error}") from error
+
+
+def rule_lines(lines: Iterable[str], source: str) -> Iterator[RuleLine]:
+    """Yield the trimmed lines that are neither blank nor a comment; their numbers start from 1.
+
+    >>> list(rule_lines(["# why", "", " org "], "rules.txt"))
+    [RuleLine(text='org', source='rules.txt', number=3)]
     """
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if text and not text.startswith("#"):
-            yield number, text
-
-
-def two_words(text: str, expected: str, source: str, line: int) -> tuple[str, str]:
-    """Split a line into its two words."""
-    words = text.split()
-    if len(words) != 2:
-        raise RuleError(f"expected {expected}, not {shown(text)}", file=source, line=line)
-    return words[0], words[1]
-
-
-def host_name(text: str, source: str, line: int) -> str:
-    """Return a host or domain as canonical URLs spell it.
-
-    >>> host_name("Bücher.example", "rules.txt", 1)
-    'xn--bcher-kva.example'
-    """
-    try:
-        host = canonical(f"http://{text}/").host.removesuffix(".") if _NAME.fullmatch(text) else ""
-    except UrlError:
-        host = ""
-    # canonical() would silently read "10.1" as an IP address.
-    if not host or (text.isascii() and host != text.lower().removesuffix(".")):
-        raise RuleError(
-            f"{shown(text)} is not a host or domain name",
-            file=source,
-            line=line,
-            hint="Write a name such as www.example.org, example.org or org, without scheme, port, path or *.",
-        )
-    return host
-
-
-def rule_pattern(text: str, source: str, line: int) -> Pattern:
-    """Compile the regular expression of a rule."""
-    try:
-        return compile_pattern(text)
-    except ValueError as error:
-        raise RuleError(f"the pattern {shown(text)} {error}", file=source, line=line) from error
+            yield RuleLine(text, source, number)
 
 
 def shown(text: str) -> str:

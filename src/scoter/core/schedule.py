@@ -18,9 +18,8 @@ from msgspec.structs import replace
 
 from scoter.core.datum import EPOCH, FIXED_INTERVAL, CrawlDatum, DbStatus, later
 from scoter.core.page import EMPTY
-from scoter.core.rule_lines import host_name, rule_lines, shown
+from scoter.core.rule_lines import RuleLine, rule_lines, shown
 from scoter.core.url import Url
-from scoter.errors import RuleError
 
 SECOND = timedelta(seconds=1)
 RETRY_AFTER = timedelta(days=1)
@@ -198,16 +197,12 @@ def parse_rates(lines: Iterable[str], source: str) -> Mapping[str, IntervalRates
     {'text/html': IntervalRates(longer=0.4, shorter=0.2)}
     """
     found: dict[str, IntervalRates] = {}
-    for number, text in rule_lines(lines):
-        media_type, longer, shorter = _three(text, "a content type and two rates", source, number)
-        rates = IntervalRates(*(_number(each, source, number) for each in (longer, shorter)))
+    for line in rule_lines(lines, source):
+        media_type, *numbers = line.words(3, "a content type and two rates")
+        rates = IntervalRates(*(_number(line, each) for each in numbers))
         if "/" not in media_type or not (0 <= rates.longer <= 10 and 0 <= rates.shorter <= 1):
-            raise RuleError(
-                f"expected a content type and two rates, not {shown(text)}",
-                file=source,
-                line=number,
-                hint="Write a line such as: text/html 0.4 0.2 (growth from 0 to 10, shrinking from 0 to 1).",
-            )
+            hint = "Write a line such as: text/html 0.4 0.2 (growth from 0 to 10, shrinking from 0 to 1)."
+            raise line.error(f"expected a content type and two rates, not {shown(line.text)}", hint)
         found[media_type.lower()] = rates
     return found
 
@@ -222,35 +217,23 @@ def parse_bounds(
     """
     found: dict[str, IntervalBounds] = {}
     usual = usual or IntervalBounds()
-    for number, text in rule_lines(lines):
-        host, low, high = _three(text, "a host and two intervals", source, number)
-        bounds = ((low, usual.low), (high, usual.high))
-        seconds = [_interval(text, default, source, number) for text, default in bounds]
+    for line in rule_lines(lines, source):
+        host, low, high = line.words(3, "a host and two intervals")
+        seconds = [_interval(line, text, default) for text, default in ((low, usual.low), (high, usual.high))]
         if not 0 < seconds[0] <= seconds[1] < 2**31:
-            raise RuleError(
-                f"the intervals in {shown(text)} are out of order or out of range",
-                file=source,
-                line=number,
-                hint="Write a line such as: example.org 60 86400 (shortest and longest interval, in seconds).",
-            )
-        found[host_name(host, source, number)] = IntervalBounds(*(timedelta(seconds=each) for each in seconds))
+            hint = "Write a line such as: example.org 60 86400 (shortest and longest interval, in seconds)."
+            raise line.error(f"the intervals in {shown(line.text)} are out of order or out of range", hint)
+        found[line.host(host)] = IntervalBounds(*(timedelta(seconds=each) for each in seconds))
     return found
 
 
-def _three(text: str, expected: str, source: str, line: int) -> list[str]:
-    words = text.split()
-    if len(words) != 3:
-        raise RuleError(f"expected {expected}, not {shown(text)}", file=source, line=line)
-    return words
-
-
-def _interval(text: str, usual: timedelta, source: str, line: int) -> float:
-    seconds = 0.0 if text.lower() == "default" else _number(text, source, line)
+def _interval(line: RuleLine, text: str, usual: timedelta) -> float:
+    seconds = 0.0 if text.lower() == "default" else _number(line, text)
     return seconds or usual.total_seconds()
 
 
-def _number(text: str, source: str, line: int) -> float:
+def _number(line: RuleLine, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise RuleError(f"{shown(text)} is not a number", file=source, line=line) from None
+        raise line.error(f"{shown(text)} is not a number") from None

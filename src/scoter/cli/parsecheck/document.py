@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.config import Config
 from scoter.core.page import Content
@@ -124,32 +125,32 @@ class _DocumentFetch:
     def _document(self, reply: Reply, spent: float) -> CheckedDocument:
         exchange, url = reply.exchange, reply.url
         problem, hint = self._problem(reply)
-        robots = self._robots(url)
+        found = CheckedDocument(
+            asked=self._asked,
+            url=url,
+            problem=problem,
+            hint=hint,
+            hops=tuple(self._hops),
+            robots=self._robots(url),
+            waited=spent,
+        )
         if exchange is None:
-            hops = tuple(self._hops)
-            return CheckedDocument(
-                asked=self._asked, url=url, problem=problem, hint=hint, robots=robots, hops=hops, waited=spent
-            )
+            return found
         content = decision = None
         coding_problem = ""
         if isinstance(reply, Fetched):
             plain = decode(exchange.body, content_codings(exchange.headers), self._config.fetch.content_limit)
             cut, coding_problem = bool(exchange.truncation or plain.truncation), plain.problem
             content, decision = _content(self._config, url, exchange.headers, plain.body, cut, self._force_as)
-        return CheckedDocument(
-            asked=self._asked,
-            url=url,
+        return replace(
+            found,
             content=content,
             decision=decision,
-            problem=problem,
-            hint=hint,
             status=exchange.status,
             headers=exchange.headers,
-            hops=tuple(self._hops),
             wire=len(exchange.body),
             peer=exchange.peer,
             coding_problem=coding_problem,
-            robots=robots,
             timings=exchange.timings,
             waited=max(spent - exchange.timings.total, 0.0),
         )

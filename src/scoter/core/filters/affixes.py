@@ -17,9 +17,9 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from scoter.core.rule_lines import rule_lines, shown
+from scoter.core.rule_lines import RuleLine, rule_lines, shown
 from scoter.core.url import Url, canonical
-from scoter.errors import RuleError, UrlError
+from scoter.errors import UrlError
 
 
 class Affixes(Struct, frozen=True):
@@ -70,15 +70,12 @@ def parse_prefixes(lines: Iterable[str], source: str) -> PrefixRules:
     True
     """
     found: dict[str, int] = {}
-    for number, text in rule_lines(lines):
-        if " " in text or "\t" in text:
-            raise RuleError(
-                f"no URL starts with {shown(text)}",
-                file=source,
-                line=number,
-                hint="Write one prefix per line, and %20 for a space.",
+    for line in rule_lines(lines, source):
+        if " " in line.text or "\t" in line.text:
+            raise line.error(
+                f"no URL starts with {shown(line.text)}", "Write one prefix per line, and %20 for a space."
             )
-        found.setdefault(_canonical_prefix(text), number)
+        found.setdefault(_canonical_prefix(line.text), line.number)
     return PrefixRules(affixes(found))
 
 
@@ -124,23 +121,19 @@ def parse_suffixes(lines: Iterable[str], source: str) -> SuffixRules:
     False
     """
     mode = ""
-    listed: list[tuple[int, str]] = []
-    for number, text in rule_lines(lines):
-        if text[0] not in "+-":
-            listed.append((number, text))
-        elif mode and text[0] != mode[0]:
-            raise RuleError(f"the mode {shown(text)} contradicts {shown(mode)}", file=source, line=number)
-        elif set(text[1:]) - set("IP"):
-            raise RuleError(
-                f"{shown(text)} is not a mode",
-                file=source,
-                line=number,
-                hint="A mode is + or -, optionally followed by I (ignore case) and P (path only)."
-                " Suffixes have no sign.",
-            )
+    listed: list[RuleLine] = []
+    for line in rule_lines(lines, source):
+        sign, flags = line.text[0], line.text[1:]
+        if sign not in "+-":
+            listed.append(line)
+        elif mode and sign != mode[0]:
+            raise line.error(f"the mode {shown(line.text)} contradicts {shown(mode)}")
+        elif set(flags) - set("IP"):
+            hint = "A mode is + or -, optionally followed by I (ignore case) and P (path only). Suffixes have no sign."
+            raise line.error(f"{shown(line.text)} is not a mode", hint)
         else:
-            mode = (mode or text[0]) + text[1:]
+            mode = (mode or sign) + flags
     found: dict[str, int] = {}
-    for number, text in listed:
-        found.setdefault(text.lower() if "I" in mode else text, number)
+    for line in listed:
+        found.setdefault(line.text.lower() if "I" in mode else line.text, line.number)
     return SuffixRules(affixes(found), mode.startswith("+"), "I" in mode, "P" in mode)

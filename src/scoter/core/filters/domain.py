@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from scoter.core.domain import public_suffix, registered_domain
-from scoter.core.rule_lines import host_name, rule_lines
+from scoter.core.rule_lines import RuleLine, rule_lines
 from scoter.core.url import Url, canonical
-from scoter.errors import RuleError, UrlError
+from scoter.errors import UrlError
 
 FILES = "file:"
 
@@ -50,8 +50,8 @@ def parse_domains(lines: Iterable[str], source: str, *, keep: bool = True) -> Do
     'line 2: uk'
     """
     found: dict[str, int] = {}
-    for number, text in rule_lines(lines):
-        found.setdefault(host_name(text, source, number), number)
+    for line in rule_lines(lines, source):
+        found.setdefault(line.host(line.text), line.number)
     return DomainListRules(found, keep)
 
 
@@ -80,20 +80,20 @@ def parse_scope(lines: Iterable[str], source: str) -> ScopeRules:
     True
     """
     found: dict[str, set[str]] = {"host": set(), "domain": set()}
-    for number, text in rule_lines(lines):
-        kind, _, name = text.partition(" ")
+    for line in rule_lines(lines, source):
+        kind, _, name = line.text.partition(" ")
         if kind not in found:
-            raise RuleError(f"{kind!r} is neither host nor domain", file=source, line=number)
-        found[kind].add(_scope_name(name.strip(), source, number))
+            raise line.error(f"{kind!r} is neither host nor domain")
+        found[kind].add(_scope_name(line, name.strip()))
     return ScopeRules(frozenset(found["host"]), frozenset(found["domain"]))
 
 
-def _scope_name(text: str, source: str, line: int) -> str:
-    if text == FILES:
+def _scope_name(line: RuleLine, name: str) -> str:
+    if name == FILES:
         return ""
     try:
         # A seed may have any host, however odd; the scope written from it must load.
-        url = canonical(f"http://{text}/")
+        url = canonical(f"http://{name}/")
     except UrlError:
-        return host_name(text, source, line)
-    return text.removesuffix(".") if url.host == text else host_name(text, source, line)
+        return line.host(name)
+    return name.removesuffix(".") if url.host == name else line.host(name)

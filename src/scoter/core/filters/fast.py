@@ -18,9 +18,8 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from scoter.core.pattern import SMALL_SET_MEMORY, Hit, Pattern, PatternSet
-from scoter.core.rule_lines import host_name, rule_pattern, shown
+from scoter.core.rule_lines import rule_lines, shown
 from scoter.core.url import Url
-from scoter.errors import RuleError
 
 _EVERYTHING = frozenset({".*", ".?"})
 
@@ -120,25 +119,18 @@ def parse(lines: Iterable[str], source: str, lengths: LengthLimits | None = None
     rules: list[DenyRule] = []
     names: dict[tuple[str, str], list[int]] = {}
     current: list[int] | None = None
-    for number, line in enumerate(lines, 1):
-        words = line.partition("#")[0].split()
-        match words:
-            case []:
-                continue
+    for line in rule_lines(lines, source):
+        match line.text.partition("#")[0].split():
             case ["Host" | "Domain" as kind, name]:
-                key = (kind, name if name == "." else host_name(name, source, number))
+                key = (kind, name if name == "." else line.host(name))
                 current = names.setdefault(key, [])
             case ["DenyPath" | "DenyPathQuery" as kind, text] if current is not None:
                 current.append(len(rules))
-                pattern = None if text in _EVERYTHING else rule_pattern(text, source, number)
-                rules.append(DenyRule(number, text, pattern, kind == "DenyPathQuery"))
+                pattern = None if text in _EVERYTHING else line.pattern(text)
+                rules.append(DenyRule(line.number, text, pattern, kind == "DenyPathQuery"))
             case _:
-                raise RuleError(
-                    f"{shown(line.strip())} is not a rule",
-                    file=source,
-                    line=number,
-                    hint="Write Host NAME or Domain NAME, then DenyPath REGEX or DenyPathQuery REGEX below it.",
-                )
+                hint = "Write Host NAME or Domain NAME, then DenyPath REGEX or DenyPathQuery REGEX below it."
+                raise line.error(f"{shown(line.text)} is not a rule", hint)
     hosts = {name: _block(rules, own) for (kind, name), own in names.items() if kind == "Host"}
     domains = {name: _block(rules, own) for (kind, name), own in names.items() if kind == "Domain"}
     return FastRules(tuple(rules), hosts, domains, lengths or LengthLimits())

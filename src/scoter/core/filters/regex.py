@@ -18,9 +18,8 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from scoter.core.pattern import SMALL_SET_MEMORY, Hit, Pattern, PatternSet
-from scoter.core.rule_lines import host_name, rule_pattern, shown
+from scoter.core.rule_lines import RuleLine, shown
 from scoter.core.url import Url
-from scoter.errors import RuleError
 
 
 class RegexFilterRule(Struct, frozen=True):
@@ -77,25 +76,20 @@ def parse(lines: Iterable[str], source: str) -> RegexRules:
     """
     rules: list[RegexFilterRule] = []
     section = ""
-    for number, line in enumerate(lines, 1):
-        text = line.rstrip()
+    for number, text in enumerate(map(str.rstrip, lines), 1):
+        line = RuleLine(text, source, number)
         match text[:1]:
             case "" | "#":
                 continue
             case ">":
-                section = host_name(text[1:].strip(), source, number)
+                section = line.host(text[1:].strip())
             case "<":
                 section = ""
             case "+" | "-":
-                pattern = rule_pattern(text[1:], source, number)
-                rules.append(RegexFilterRule(number, text[0] == "+", pattern, section))
+                rules.append(RegexFilterRule(number, text[0] == "+", line.pattern(text[1:]), section))
             case _ if not text.lstrip().startswith("#"):
-                raise RuleError(
-                    f"{shown(text)} is not a rule",
-                    file=source,
-                    line=number,
-                    hint="Start a rule with + or -, a comment with #, and rules for one host with > NAME.",
-                )
+                hint = "Start a rule with + or -, a comment with #, and rules for one host with > NAME."
+                raise line.error(f"{shown(text)} is not a rule", hint)
     numbered: dict[str, list[tuple[int, Pattern]]] = {"": []}
     for index, rule in enumerate(rules):
         numbered.setdefault(rule.section, []).append((index, rule.pattern))

@@ -25,8 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.core.normalizers.url_pieces import split_url
-from scoter.core.rule_lines import host_name, rule_lines, shown, two_words
-from scoter.errors import RuleError
+from scoter.core.rule_lines import RuleLine, rule_lines, shown
 
 _SCHEMES = frozenset({"http", "https"})
 _FILE_NAME = re.compile(r"\.[A-Za-z0-9]{1,5}\Z")
@@ -35,8 +34,13 @@ _FILE_NAME = re.compile(r"\.[A-Za-z0-9]{1,5}\Z")
 class NameTable(Struct, frozen=True):
     """Values for single hosts, and for all hosts below a domain."""
 
-    hosts: Mapping[str, str]
-    domains: Mapping[str, str]
+    hosts: dict[str, str]
+    domains: dict[str, str]
+
+    def put(self, line: RuleLine, name: str, value: str) -> None:
+        """Set the value of a host, or of ``*.domain``."""
+        table = self.domains if name.startswith("*.") else self.hosts
+        table[line.host(name.removeprefix("*."))] = value
 
     def find(self, host: str) -> str | None:
         """Return the value of a host, or of the longest domain that it is in.
@@ -69,13 +73,11 @@ def parse_hosts(lines: Iterable[str], source: str) -> HostRules:
     >>> parse_hosts(["*.example.org example.org"], "hosts.txt").normalize("http://www.example.org/a")
     'http://example.org/a'
     """
-    hosts: dict[str, str] = {}
-    domains: dict[str, str] = {}
-    for number, text in rule_lines(lines):
-        name, target = two_words(text, "a host (or *.domain) and its replacement", source, number)
-        table = domains if name.startswith("*.") else hosts
-        table[host_name(name.removeprefix("*."), source, number)] = host_name(target, source, number)
-    return HostRules(NameTable(hosts, domains))
+    table = NameTable({}, {})
+    for line in rule_lines(lines, source):
+        name, target = line.words(2, "a host (or *.domain) and its replacement")
+        table.put(line, name, line.host(target))
+    return HostRules(table)
 
 
 class ProtocolRules(Struct, frozen=True):
@@ -98,15 +100,13 @@ def parse_protocols(lines: Iterable[str], source: str) -> ProtocolRules:
     >>> parse_protocols(["*.example.org https"], "protocols.txt").normalize("http://example.org/a")
     'https://example.org/a'
     """
-    hosts: dict[str, str] = {}
-    domains: dict[str, str] = {}
-    for number, text in rule_lines(lines):
-        name, scheme = two_words(text, "a host (or *.domain) and its protocol", source, number)
+    table = NameTable({}, {})
+    for line in rule_lines(lines, source):
+        name, scheme = line.words(2, "a host (or *.domain) and its protocol")
         if scheme.lower() not in _SCHEMES:
-            raise RuleError(f"the protocol {shown(scheme)} is neither http nor https", file=source, line=number)
-        table = domains if name.startswith("*.") else hosts
-        table[host_name(name.removeprefix("*."), source, number)] = scheme.lower()
-    return ProtocolRules(NameTable({**domains, **hosts}, domains))
+            raise line.error(f"the protocol {shown(scheme)} is neither http nor https")
+        table.put(line, name, scheme.lower())
+    return ProtocolRules(NameTable({**table.domains, **table.hosts}, table.domains))
 
 
 class SlashRules(Struct, frozen=True):
@@ -134,9 +134,9 @@ def parse_slashes(lines: Iterable[str], source: str) -> SlashRules:
     'http://example.org/a/?b'
     """
     hosts: dict[str, bool] = {}
-    for number, text in rule_lines(lines):
-        name, sign = two_words(text, "a host and + or -", source, number)
+    for line in rule_lines(lines, source):
+        name, sign = line.words(2, "a host and + or -")
         if sign not in {"+", "-"}:
-            raise RuleError(f"expected + or -, not {shown(sign)}", file=source, line=number)
-        hosts[host_name(name, source, number)] = sign == "+"
+            raise line.error(f"expected + or -, not {shown(sign)}")
+        hosts[line.host(name)] = sign == "+"
     return SlashRules(hosts)

@@ -18,7 +18,7 @@ from xml.parsers import expat
 from msgspec import Struct
 
 from scoter.core.pattern import Pattern, Replacement, compile_replacement
-from scoter.core.rule_lines import rule_pattern, shown
+from scoter.core.rule_lines import RuleLine, shown
 from scoter.errors import RuleError
 
 _PARENT = {"regex-normalize": "", "regex": "regex-normalize", "pattern": "regex", "substitution": "regex"}
@@ -135,7 +135,7 @@ class _RegexXmlReader:
         self.rules.append(self._rule(texts["pattern"], texts.get("substitution", "")))
 
     def _rule(self, text: str, substitution: str) -> SubstitutionRule:
-        pattern = rule_pattern(text, self._source, self._line)
+        pattern = RuleLine(text, self._source, self._line).pattern(text)
         try:
             replacement = compile_replacement(substitution, pattern)
         except ValueError as error:

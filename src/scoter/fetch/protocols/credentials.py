@@ -19,9 +19,9 @@ from msgspec import Struct
 
 from scoter.core.display import size
 from scoter.core.reply import Headers
-from scoter.core.rule_lines import rule_lines
+from scoter.core.rule_lines import RuleLine, rule_lines
 from scoter.core.url import host_of
-from scoter.errors import ConfigError, RuleError
+from scoter.errors import ConfigError
 
 KINDS = ("basic", "digest", "ntlm", "bearer")
 _MAX_FILE = 16 * 1024 * 1024
@@ -66,41 +66,29 @@ class ByHost(Generic[Value]):
 def parse_credentials(lines: Iterable[str], source: str, *, can: Container[str] = KINDS) -> ByHost[Credential]:
     """Read an authentication file; ``can`` are the kinds that this libcurl supports."""
     found: dict[str, Credential] = {}
-    for number, text in rule_lines(lines):
-        host, kind, *rest = [*text.split(), "", ""][: max(len(text.split()), 2)]
+    for line in rule_lines(lines, source):
+        words = line.text.split()
+        host, kind, *rest = words if len(words) > 1 else (*words, "")
         if kind not in KINDS:
-            raise RuleError(
-                f"{kind!r} is not a kind of authentication",
-                file=source,
-                line=number,
-                hint=f"Known kinds: {', '.join(KINDS)}.",
-            )
+            raise line.error(f"{kind!r} is not a kind of authentication", f"Known kinds: {', '.join(KINDS)}.")
         if kind not in can:
-            raise RuleError(
-                f"this libcurl does not support {kind!r}",
-                file=source,
-                line=number,
-                hint="Install a pycurl whose libcurl supports it (the wheel of 7.46.0 does), or remove the line.",
-            )
+            hint = "Install a pycurl whose libcurl supports it (the wheel of 7.46.0 does), or remove the line."
+            raise line.error(f"this libcurl does not support {kind!r}", hint)
         if len(rest) != (1 if kind == "bearer" else 2):
-            raise RuleError(
-                "a token is missing" if kind == "bearer" else "a user name and a password are missing",
-                file=source,
-                line=number,
-                hint="Write: host basic user password, or: host bearer token.",
-            )
-        found[_host(host, source, number)] = Credential(kind, "" if kind == "bearer" else rest[0], rest[-1])
+            missing = "a token is missing" if kind == "bearer" else "a user name and a password are missing"
+            raise line.error(missing, "Write: host basic user password, or: host bearer token.")
+        found[_host(line, host)] = Credential(kind, "" if kind == "bearer" else rest[0], rest[-1])
     return ByHost(found)
 
 
 def parse_cookies(lines: Iterable[str], source: str) -> ByHost[str]:
     """Read a cookie file."""
     found: dict[str, str] = {}
-    for number, text in rule_lines(lines):
-        host, tab, cookie = text.partition("\t")
+    for line in rule_lines(lines, source):
+        host, tab, cookie = line.text.partition("\t")
         if not tab or not cookie.strip():
-            raise RuleError("is not of the form: host, tab, cookie", file=source, line=number)
-        found[_host(host.strip(), source, number)] = cookie.strip()
+            raise line.error("is not of the form: host, tab, cookie")
+        found[_host(line, host.strip())] = cookie.strip()
     return ByHost(found)
 
 
@@ -118,17 +106,13 @@ def read_lines(file: Path | None, setting: str) -> tuple[str, ...]:
     return tuple(body.decode("utf-8", errors="replace").split("\n"))
 
 
-def _host(text: str, source: str, line: int) -> str:
+def _host(line: RuleLine, name: str) -> str:
     """Return a host as URLs spell it; refuse a name that could never match one."""
-    above = "*." if text.startswith("*.") else ""
-    if host := host_of(text.removeprefix("*.")):
+    above = "*." if name.startswith("*.") else ""
+    if host := host_of(name.removeprefix("*.")):
         return above + host
-    raise RuleError(
-        f"{text!r} is not a host",
-        file=source,
-        line=line,
-        hint="Write a name or an address without scheme, port or path; *.example.org covers a whole domain.",
-    )
+    hint = "Write a name or an address without scheme, port or path; *.example.org covers a whole domain."
+    raise line.error(f"{name!r} is not a host", hint)
 
 
 class CookieJar:

@@ -31,7 +31,7 @@ from scoter.core.page import Content, Outlink, Page
 from scoter.core.pattern import PatternSet, compile_pattern
 from scoter.core.rule_lines import rule_lines, shown
 from scoter.core.url import Url
-from scoter.errors import RuleError, UsageError
+from scoter.errors import UsageError
 from scoter.parse.filters.values import with_metadata
 from scoter.plugins import Setup
 
@@ -109,26 +109,22 @@ def classifier(lines: Iterable[str], source: str) -> Classifier:
 def word_set(lines: Iterable[str], source: str) -> PatternSet:
     """Return patterns for the words of a list."""
     words: dict[str, None] = {}
-    for number, text in rule_lines(lines):
-        if len(text) > LONGEST_WORD:
-            raise RuleError(f"{shown(text)} is longer than {LONGEST_WORD} characters", file=source, line=number)
-        words[text.casefold()] = None
+    for line in rule_lines(lines, source):
+        if len(line.text) > LONGEST_WORD:
+            raise line.error(f"{shown(line.text)} is longer than {LONGEST_WORD} characters")
+        words[line.text.casefold()] = None
         if len(words) > MOST_LISTED_WORDS:
-            raise RuleError(f"too many words: at most {MOST_LISTED_WORDS:,} are allowed", file=source, line=number)
+            raise line.error(f"too many words: at most {MOST_LISTED_WORDS:,} are allowed")
     quoted = (r"\Q" + word.replace(r"\E", r"\E\\E\Q") + r"\E" for word in words)
     return PatternSet(enumerate(map(compile_pattern, quoted)))
 
 
 def _examples(lines: Iterable[str], source: str) -> Iterator[tuple[bool, str]]:
-    for number, text in rule_lines(lines):
-        label, tab, rest = text.partition("\t")
+    for line in rule_lines(lines, source):
+        label, tab, rest = line.text.partition("\t")
         if label not in ("0", "1") or not tab:
-            raise RuleError(
-                f"{shown(text)} is not a training text",
-                file=source,
-                line=number,
-                hint="Write 1 (relevant) or 0 (irrelevant), a tab and a text.",
-            )
+            hint = "Write 1 (relevant) or 0 (irrelevant), a tab and a text."
+            raise line.error(f"{shown(line.text)} is not a training text", hint)
         yield label == "1", rest
 
 

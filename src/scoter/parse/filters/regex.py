@@ -157,7 +157,7 @@ def parse_field_rules(lines: Iterable[str], file: str) -> tuple[FieldRule, ...]:
     >>> rule.field, rule.source, rule.pattern.text, rule.kept.parts
     ('price', 'text', 'EUR([0-9]+)', (1,))
     """
-    rules = tuple(_rule(text, file, number) for number, text in rule_lines(lines))
+    rules = tuple(_rule(line.text, file, line.number) for line in rule_lines(lines, file))
     if len(rules) > MOST_RULES:
         raise RuleError(f"too many rules: at most {MOST_RULES} are allowed", file=file, line=rules[MOST_RULES].line)
     return rules
