@@ -15,5 +15,5 @@
 - ``content/``        the archive and the log of outcomes
 - ``reports/``        SQL reports over the log
 - ``clock``           wall time, and the clock of all leases
-- ``threaded_calls``  returns results from a thread to the coroutines that wait for them
+- ``threaded_calls``  a thread that carries out the calls of coroutines
 """

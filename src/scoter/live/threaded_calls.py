@@ -1,56 +1,111 @@
-"""Calls from coroutines to a worker thread, and the way back of their results."""
+"""A thread that carries out the calls of coroutines in batches."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any
+
+from msgspec import Struct
+
+from scoter.errors import Defect
 
 
-class ThreadedCall:
+class ThreadedCall(Struct, eq=False):
     """A call that a coroutine waits for; the thread sets ``result`` or ``error``."""
 
-    __slots__ = ("error", "future", "loop", "result")
-
-    def __init__(self, future: asyncio.Future[Any]) -> None:
-        self.future = future
-        self.loop = future.get_loop()
-        self.result: Any = None
-        self.error: BaseException | None = None
+    work: Any
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
 
 
-CallT = TypeVar("CallT", bound=ThreadedCall)
+class BatchThread(ABC):
+    """Carries out queued calls, at most ``together`` at a time; at most ``most_waiting`` are queued.
+
+    A subclass starts ``_thread`` when it is ready.
+    """
+
+    def __init__(self, name: str, *, most_waiting: int, together: int) -> None:
+        self._together = together
+        self._queue: SimpleQueue[ThreadedCall | None] = SimpleQueue()
+        self._room = asyncio.Semaphore(most_waiting)
+        self._closed = False
+        self._closing = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def close(self) -> None:
+        """Carry out queued calls, then end the thread. Blocks until done."""
+        with self._closing:  # no call may be queued after the end marker, even by another thread
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
+
+    @abstractmethod
+    def _carry_out(self, batch: Sequence[ThreadedCall]) -> None:
+        """Set the results of calls, in the thread."""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """Release what the thread has used, in the thread."""
+
+    def _wait(self) -> ThreadedCall | None:
+        """Return the next call, ``None`` at the end; may raise ``Empty``."""
+        return self._queue.get()
+
+    def _after_batch(self) -> None:  # noqa: B027 - optional
+        """Do what can wait until the results are delivered."""
+
+    async def _call(self, work: Any) -> Any:
+        async with self._room:
+            future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+            with self._closing:
+                if self._closed:
+                    raise Defect(f"{self._thread.name}: used after closing")
+                self._queue.put(ThreadedCall(work, future))
+            return await future
+
+    def _run(self) -> None:
+        more = True
+        while more:
+            batch, more = self._gather()
+            if batch:
+                self._carry_out(batch)
+                _deliver_results(batch)
+            self._after_batch()
+        self._finish()
+
+    def _gather(self) -> tuple[list[ThreadedCall], bool]:
+        """Wait for a call; return it and those queued behind it, and false at the end."""
+        batch: list[ThreadedCall] = []
+        with suppress(Empty):
+            call = self._wait()
+            while call is not None:
+                batch.append(call)
+                if len(batch) >= self._together:
+                    return batch, True
+                call = self._queue.get_nowait()
+            return batch, False
+        return batch, True
 
 
-def take_batch(queue: SimpleQueue[CallT | None], first: CallT | None, most: int) -> tuple[list[CallT], bool]:
-    """Return ``first`` and the calls queued behind it, at most ``most``; and false if ``None`` ended the queue."""
-    batch: list[CallT] = []
-    call = first
-    while call is not None:
-        batch.append(call)
-        if len(batch) >= most:
-            return batch, True
-        try:
-            call = queue.get_nowait()
-        except Empty:
-            return batch, True
-    return batch, False
-
-
-def deliver_results(batch: Sequence[ThreadedCall]) -> None:
+def _deliver_results(batch: Sequence[ThreadedCall]) -> None:
     """Pass results to the waiting coroutines, with one call into each event loop."""
-    for loop in {work.loop for work in batch}:
+    for loop in {call.future.get_loop() for call in batch}:
         with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(_set_results, [work for work in batch if work.loop is loop])
+            loop.call_soon_threadsafe(_set_results, [call for call in batch if call.future.get_loop() is loop])
 
 
 def _set_results(batch: Sequence[ThreadedCall]) -> None:
-    for work in batch:
-        if work.future.done():  # its caller was cancelled
+    for call in batch:
+        if call.future.done():  # its caller was cancelled
             continue
-        if work.error is not None:
-            work.future.set_exception(work.error)
+        if call.error is not None:
+            call.future.set_exception(call.error)
         else:
-            work.future.set_result(work.result)
+            call.future.set_result(call.result)

@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from typing import Final, Self
 
 from scoter.api import Archived
 from scoter.core.reply import Exchange
-from scoter.errors import ContentUnavailable, Defect, ScoterError, UsageError, UserError
-from scoter.live.threaded_calls import ThreadedCall, deliver_results, take_batch
+from scoter.errors import ContentUnavailable, ScoterError, UsageError, UserError
+from scoter.live.threaded_calls import BatchThread, ThreadedCall
 from scoter.store.disk import disk_errors
 from scoter.store.warc import (
     ArchivedResponse,
@@ -35,9 +34,13 @@ from scoter.store.warc.writer import utc_now
 
 PREFIX: Final = "live"
 MOST_WAITING: Final = 256
+_TOGETHER: Final = 64  # calls per batch: the first waits for the last
+_WAKE: Final = 1.0  # seconds between syncs of the open file
+
+_log = logging.getLogger(__name__)
 
 
-class WarcContent:
+class WarcContent(BatchThread):
     """Archives exchanges in a separate thread, whose queue holds at most ``most_waiting`` calls."""
 
     def __init__(
@@ -47,7 +50,6 @@ class WarcContent:
         *,
         size: int,
         age: timedelta,
-        prefix: str = PREFIX,
         clock: Callable[[], datetime] = utc_now,
         most_waiting: int = MOST_WAITING,
     ) -> None:
@@ -59,11 +61,13 @@ class WarcContent:
         with disk_errors("create the folder of the archive", folder):
             folder.mkdir(parents=True, exist_ok=True)
             left = unfinished(folder)
-        self._room = asyncio.Semaphore(most_waiting)
-        self._closed = False
+        super().__init__("archive", most_waiting=most_waiting, together=_TOGETHER)
+        self._archive = LiveWarcWriter(folder, PREFIX, about, size=size, age=age, now=clock)
+        self._synced = time.monotonic()
+        self._is_dirty = False
         self._recovery = threading.Thread(target=recover_all, args=(left,), name="recovery", daemon=True)
         self._recovery.start()
-        self._thread = ArchiveThread(LiveWarcWriter(folder, prefix, about, size=size, age=age, now=clock))
+        self._thread.start()
 
     def __repr__(self) -> str:
         return f"WarcContent({self.folder})"
@@ -78,18 +82,12 @@ class WarcContent:
             return ()
         about = (("messageId", message), ("fetchId", fetch))
         wanted = [(exchange, (*about, *timing_facts(exchange))) for exchange in exchanges]
-        async with self._room:
-            if self._closed:
-                raise Defect(f"{self.folder}: archived after closing")
-            future: asyncio.Future[Sequence[Location]] = asyncio.get_running_loop().create_future()
-            self._thread.put(ArchiveJob(wanted, future))
-            found = await future
+        found: list[Location] = await self._call(wanted)
         return [Archived(each.file, each.offset, each.length) for each in found]
 
     def close(self) -> None:
         """Write queued exchanges and finish the open file. Blocks until done."""
-        self._closed = True
-        self._thread.close()
+        super().close()
         self._recovery.join()
 
     async def __aenter__(self) -> Self:
@@ -97,6 +95,57 @@ class WarcContent:
 
     async def __aexit__(self, *raised: object) -> None:
         await asyncio.to_thread(self.close)
+
+    def _wait(self) -> ThreadedCall | None:
+        return self._queue.get(timeout=_WAKE)
+
+    def _carry_out(self, batch: Sequence[ThreadedCall]) -> None:
+        for call in batch:
+            self._write(call)
+
+    def _finish(self) -> None:
+        try:
+            self._archive.close()
+        except UserError as error:  # the next start finishes it
+            _log.warning("cannot finish the open archive file: %s", error)
+            self._archive.abandon()
+
+    def _write(self, call: ThreadedCall) -> None:
+        call.result = []
+        try:
+            for exchange, facts in call.work:
+                call.result.append(self._append(exchange, facts))
+                self._is_dirty = True
+        except UserError as error:
+            translated = ContentUnavailable(error.message, where=error.where, hint=error.hint)
+            translated.__cause__ = error
+            call.error = translated
+        except Exception as error:
+            call.error = error
+
+    def _append(self, exchange: Exchange, facts: Facts) -> Location:
+        try:
+            return self._archive.write(exchange, facts)
+        except UserError as error:
+            if isinstance(error.__cause__, OSError):
+                raise
+        # A partial record could not be removed, so the file was given up: start the next one.
+        self._archive.abandon()
+        return self._archive.write(exchange, facts)
+
+    def _after_batch(self) -> None:
+        """Sync the open file every ``_WAKE`` seconds, and finish it when due."""
+        now = time.monotonic()
+        if now - self._synced < _WAKE:
+            return
+        self._synced = now
+        try:
+            if self._is_dirty:
+                self._archive.sync()
+                self._is_dirty = False
+            self._archive.finish_if_due()
+        except Exception as error:  # the thread must survive: callers wait for it
+            _log.warning("cannot sync or rotate the archive: %s", error)
 
 
 def read(folder: Path, archived: Archived, limit: int = BODY_LIMIT) -> ArchivedResponse:
@@ -120,12 +169,6 @@ def read(folder: Path, archived: Archived, limit: int = BODY_LIMIT) -> ArchivedR
     raise UserError(
         "the response is no longer in the archive", where=f"{folder / name} byte {archived.offset}", hint=hint
     )
-
-
-_TOGETHER: Final = 64  # calls per batch: the first waits for the last
-_WAKE: Final = 1.0  # seconds between syncs of the open file
-
-_log = logging.getLogger(__name__)
 
 
 class LiveWarcWriter(WarcWriter):
@@ -169,106 +212,10 @@ class LiveWarcWriter(WarcWriter):
                 recover(part.draft)
 
 
-class ArchiveJob(ThreadedCall):
-    """The exchanges of one call to ``keep``."""
-
-    __slots__ = ("exchanges",)
-
-    def __init__(self, exchanges: Sequence[tuple[Exchange, Facts]], future: asyncio.Future[Sequence[Location]]) -> None:
-        super().__init__(future)
-        self.exchanges = exchanges
-        self.result: list[Location] = []
-
-
-class ArchiveThread:
-    """Writes jobs in order until it is closed."""
-
-    def __init__(self, archive: LiveWarcWriter, *, timer: Callable[[], float] = time.monotonic) -> None:
-        self._archive = archive
-        self._timer = timer
-        self._queue: SimpleQueue[ArchiveJob | None] = SimpleQueue()
-        self._synced = timer()
-        self._is_dirty = False
-        self._thread = threading.Thread(target=self._run, name="archive", daemon=True)
-        self._thread.start()
-
-    def put(self, work: ArchiveJob) -> None:
-        self._queue.put(work)
-
-    def close(self) -> None:
-        """Write queued jobs and finish the open file. Blocks until done."""
-        if self._thread.is_alive():
-            self._queue.put(None)
-        self._thread.join()
-
-    def _run(self) -> None:
-        more = True
-        while more:
-            batch, more = self._gather()
-            for work in batch:
-                self._write(work)
-            deliver_results(batch)
-            self._sync_and_rotate()
-        try:
-            self._archive.close()
-        except UserError as error:  # the next start finishes it
-            _log.warning("cannot finish the open archive file: %s", error)
-            self._archive.abandon()
-
-    def _gather(self) -> tuple[list[ArchiveJob], bool]:
-        """Wait up to ``_WAKE`` seconds for a job; return it and those queued behind it, and false at the end."""
-        try:
-            first = self._queue.get(timeout=_WAKE)
-        except Empty:
-            return [], True
-        return take_batch(self._queue, first, _TOGETHER)
-
-    def _write(self, work: ArchiveJob) -> None:
-        try:
-            for exchange, facts in work.exchanges:
-                work.result.append(self._append(exchange, facts))
-                self._is_dirty = True
-        except UserError as error:
-            translated = ContentUnavailable(error.message, where=error.where, hint=error.hint)
-            translated.__cause__ = error
-            work.error = translated
-        except Exception as error:
-            work.error = error
-
-    def _append(self, exchange: Exchange, facts: Facts) -> Location:
-        try:
-            return self._archive.write(exchange, facts)
-        except UserError as error:
-            if isinstance(error.__cause__, OSError):
-                raise
-        # A partial record could not be removed, so the file was given up: start the next one.
-        self._archive.abandon()
-        return self._archive.write(exchange, facts)
-
-    def _sync_and_rotate(self) -> None:
-        """Sync the open file every ``_WAKE`` seconds, and finish it when due."""
-        now = self._timer()
-        if now - self._synced < _WAKE:
-            return
-        self._synced = now
-        try:
-            if self._is_dirty:
-                self._archive.sync()
-                self._is_dirty = False
-            self._archive.finish_if_due()
-        except Exception as error:  # the thread must survive: callers wait for it
-            _log.warning("cannot sync or rotate the archive: %s", error)
-
-
-def recover_all(drafts: Sequence[Path]) -> list[Path]:
-    """Finish the files that a killed writer left; return those that got their final name, and skip damaged ones."""
-    named = []
+def recover_all(drafts: Sequence[Path]) -> None:
+    """Finish the files that a killed writer left; skip damaged ones."""
     for draft in drafts:
         try:
-            found = recover(draft).path
+            recover(draft)
         except Exception as error:  # recover the others
             _log.warning("cannot recover an archive file: %s", error)
-            continue
-        if found is not None:
-            named.append(found)
-    return named

@@ -6,20 +6,17 @@ busier the service, the fewer commits per write.
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from scoter.errors import Defect, ScoterError, StoreUnavailable
-from scoter.live.threaded_calls import ThreadedCall, deliver_results, take_batch
+from scoter.live.threaded_calls import BatchThread, ThreadedCall
 
 T = TypeVar("T")
 Change: TypeAlias = Callable[[sqlite3.Connection], T]
@@ -37,35 +34,20 @@ class WriterCounts(Struct):
     failures: int = 0
 
 
-class _QueuedChange(ThreadedCall):
-    """A change that waits for its transaction."""
-
-    __slots__ = ("change", "durable")
-
-    def __init__(self, change: Change[Any], durable: bool, future: asyncio.Future[Any]) -> None:
-        super().__init__(future)
-        self.change = change
-        self.durable = durable
-
-
-class DatabaseWriter:
+class DatabaseWriter(BatchThread):
     """Applies changes in order; each is applied completely or not at all."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path, *, most_waiting: int, apart: float) -> None:
         """Start transactions at least ``apart`` seconds from each other; after an idle time at once."""
+        super().__init__(f"writer of {path.name}", most_waiting=most_waiting, together=_TOGETHER)
         self._connection = connection
         self._path = path
-        self._queue: SimpleQueue[_QueuedChange | None] = SimpleQueue()
-        self._room = asyncio.Semaphore(most_waiting)
-        self._closed = False
-        self._closing = threading.Lock()
         self._durable = True
         self._unchecked = 0
         self._apart = apart
         self._began = 0.0
         self.counts = WriterCounts()
         self._trouble: tuple[float, str] | None = None
-        self._thread = threading.Thread(target=self._run, name=f"writer of {path.name}", daemon=True)
         self._thread.start()
 
     @property
@@ -85,54 +67,29 @@ class DatabaseWriter:
         ``durable`` waits for the disk; without it a power failure may lose the change, but a kill does not. If the
         caller is cancelled, the change may or may not be applied.
         """
-        async with self._room:
-            future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-            with self._closing:
-                if self._closed:
-                    raise Defect(f"{self._path}: a write after closing")
-                self._queue.put(_QueuedChange(change, durable, future))
-            return await future
+        found: T = await self._call((change, durable))
+        return found
 
-    def close(self) -> None:
-        """Apply queued changes, then end the thread. Blocks until done."""
-        with self._closing:  # no change may be queued after the end marker, even by another thread
-            if not self._closed:
-                self._closed = True
-                self._queue.put(None)
-        self._thread.join()
-
-    def _run(self) -> None:
-        more = True
-        while more:
-            batch, more = self._gather()
-            if batch:
-                self._carry_out(batch)
-                deliver_results(batch)
+    def _finish(self) -> None:
         self._connection.close()
 
-    def _gather(self) -> tuple[list[_QueuedChange], bool]:
-        """Wait for a write and until the next transaction may start; return all queued writes, and false at the end."""
-        first = self._next()
-        self._keep_apart()
-        return take_batch(self._queue, first, _TOGETHER)
-
-    def _next(self) -> _QueuedChange | None:
+    def _wait(self) -> ThreadedCall | None:
+        """Return the next write when the next transaction may start."""
         if self._unchecked >= _CHECKPOINT_IDLE and self._queue.empty():
             self._unchecked = 0
             with suppress(sqlite3.Error):  # the next checkpoint does it
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        return self._queue.get()
-
-    def _keep_apart(self) -> None:
+        first = self._queue.get()
         wait = self._began + self._apart - time.monotonic()
         if wait > 0 and not self._closed:
             time.sleep(wait)
         self._began = time.monotonic()
+        return first
 
-    def _carry_out(self, batch: Sequence[_QueuedChange]) -> None:
+    def _carry_out(self, batch: Sequence[ThreadedCall]) -> None:
         self.counts.writes += len(batch)
         try:
-            self._set_durable(any(write.durable for write in batch))
+            self._set_durable(any(durable for _, durable in (write.work for write in batch)))
             self._connection.execute("BEGIN IMMEDIATE")
             before = self._connection.total_changes
             if not self._all_at_once(batch):
@@ -148,24 +105,24 @@ class DatabaseWriter:
                 write.error = self._translated(error)
         self.counts.failures += sum(1 for write in batch if write.error is not None)
 
-    def _all_at_once(self, batch: Sequence[_QueuedChange]) -> bool:
+    def _all_at_once(self, batch: Sequence[ThreadedCall]) -> bool:
         """Apply changes without savepoints, which are expensive; return false and roll back if one fails."""
         try:
             for write in batch:
-                write.result = write.change(self._connection)
+                write.result = write.work[0](self._connection)
         except Exception:
             self._roll_back()
             self._connection.execute("BEGIN IMMEDIATE")
             return False
         return True
 
-    def _each_for_itself(self, batch: Sequence[_QueuedChange]) -> None:
+    def _each_for_itself(self, batch: Sequence[ThreadedCall]) -> None:
         """Apply changes again with a savepoint each, so that a failing change fails alone."""
         connection = self._connection
         for write in batch:
             connection.execute("SAVEPOINT one")
             try:
-                write.result = write.change(connection)
+                write.result = write.work[0](connection)
             except Exception as error:
                 if not connection.in_transaction:  # on a full disk SQLite rolls back the whole transaction
                     raise
