@@ -43,28 +43,22 @@ class ContentParser:
 
     def parse(self, content: Content) -> ParseOutcome:
         """Parse a content; this may take up to ``parse.timeout``."""
-        if (refused := self._refused(content)) is not None:
-            return refused
         if self._process is None:
-            return self._chain.parse(content)
-        done = self._chain.parse_in_place(content)
-        return done if done is not None else self._process.parse(content)
+            return self._refused(content) or self._chain.parse(content)
+        return self.parse_in_place(content) or self._process.parse(content)
 
     def parse_in_place(self, content: Content) -> ParseOutcome | None:
         """Parse a content if that is sure to be quick; otherwise return ``None``."""
-        refused = self._refused(content)
-        return refused if refused is not None else self._chain.parse_in_place(content)
+        return self._refused(content) or self._chain.parse_in_place(content)
 
     async def parse_async(self, content: Content, *, apart: bool = False) -> ParseOutcome:
         """Parse a content without blocking the event loop.
 
         Pass ``apart=True`` to use the parser process in any case, for a content that has crashed a worker before.
         """
-        if (refused := self._refused(content)) is not None:
-            return refused
         if self._process is None:
-            return self._chain.parse(content)
-        done = None if apart else self._chain.parse_in_place(content)
+            return self.parse(content)
+        done = self._refused(content) if apart else self.parse_in_place(content)
         if done is not None:
             return done
         import asyncio  # the parser process imports this module too and does not need asyncio

@@ -231,12 +231,9 @@ _ERA: Final = 1 | 2
 _LEAST: Final = 0.02
 # Python's names of encodings and those of the standard.
 _NAMES: Final = {
-    "cp949": "euc-kr",
-    "johab": "euc-kr",
+    **dict.fromkeys(("cp949", "johab"), "euc-kr"),
+    **dict.fromkeys(("cp950", "big5hkscs", "big5-hkscs"), "big5"),
     "cp932": "shift_jis",
-    "cp950": "big5",
-    "big5hkscs": "big5",
-    "big5-hkscs": "big5",
     "cp874": "windows-874",
     "mac-roman": "macintosh",
 }

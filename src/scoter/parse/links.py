@@ -93,10 +93,8 @@ class LinkRules:
 
     def redirect(self, source: Url, target: Url) -> Verdict:
         """Return the normalised target of a redirect, or why it is not followed."""
-        if self._redirects_too and (self._no_internal or self._no_external):
-            side = self._wrong_side(source, target)
-            if side is not None:
-                return side
+        if self._redirects_too and (side := self._wrong_side(source, target)) is not None:
+            return side
         verdict = self._fit(target, "fetcher")
         return DropReason.SELF if isinstance(verdict, Url) and verdict.text == source.text else verdict
 
@@ -107,10 +105,9 @@ class LinkRules:
             return DropReason.NOFOLLOW
         if text == source.text:
             return DropReason.SELF
-        if self._no_internal or self._no_external:
-            side = self._wrong_side(source, target)
-            if side is not None:
-                return side
+        restricted = self._no_internal or self._no_external
+        if restricted and (side := self._wrong_side(source, target)) is not None:
+            return side
         verdict = self._verdicts.get(text)
         if verdict is None:
             verdict = self._fit(target, "outlink")
@@ -146,16 +143,11 @@ class LinkRules:
 
 def _counted(dropped: list[Verdict], repeated: int, too_many: int) -> dict[DropReason, int]:
     """Count the reasons. The two frequent ones are passed as numbers, because hashing enum members is slow."""
-    counts: dict[DropReason, int] = {}
-    if dropped:
-        for reason in DropReason:
-            count = dropped.count(reason)
-            if count:
-                counts[reason] = count
+    counts = {reason: count for reason in DropReason if (count := dropped.count(reason))} if dropped else {}
     if repeated:
-        counts[DropReason.REPEATED] = counts.get(DropReason.REPEATED, 0) + repeated
+        counts[DropReason.REPEATED] = repeated
     if too_many:
-        counts[DropReason.TOO_MANY] = counts.get(DropReason.TOO_MANY, 0) + too_many
+        counts[DropReason.TOO_MANY] = too_many
     return counts
 
 

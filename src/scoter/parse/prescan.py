@@ -57,9 +57,8 @@ _SPACE = rb"[\t\n\f\r ]"
 _ROW = rb"[^\t\n\f\r />][^\t\n\f\r />=]*(?:" + _SPACE + rb"+[^\t\n\f\r />=]+)*" + _SPACE + rb"*"
 _BARE = rb"[^\t\n\f\r >\"'][^\t\n\f\r >]*"
 _BYTES = re2.Options()
-_BYTES.encoding = (
-    re2.Options.Encoding.LATIN1
-)  # otherwise [^x] matches UTF-8 characters, but a page may have another encoding
+# Otherwise [^x] matches UTF-8 characters, but a page may have another encoding.
+_BYTES.encoding = re2.Options.Encoding.LATIN1
 _TO_THE_END = re2.compile(
     rb"(?:[\t\n\f\r /]*" + _ROW + rb"(?:=" + _SPACE + rb"*(?:\"[^\"]*\"|'[^']*'|" + _BARE + _SPACE + rb")|/))*"
     rb"[\t\n\f\r /]*(?:" + _ROW + rb"(?:=" + _SPACE + rb"*(?:\"[^\"]*|'[^']*|" + _BARE + rb")?)?)?",

@@ -19,7 +19,7 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -172,6 +172,7 @@ class CommandResult(Struct, frozen=True):
 def run(command: Sequence[str], given: bytes, *, folder: Path, seconds: float, most: int) -> CommandResult:
     """Run a program within its timeout and output limit."""
     until = time.monotonic() + seconds
+    output, complaints = bytearray(), bytearray()
     try:
         child = subprocess.Popen(  # noqa: S603 - the configured program, without a shell
             command,
@@ -186,7 +187,12 @@ def run(command: Sequence[str], given: bytes, *, folder: Path, seconds: float, m
         return CommandResult(b"", f"the command could not be started: {error.strerror}")
     try:
         _bound(child.pid, seconds)
-        return _PipeExchange(child, given, most).run(until, seconds)
+        if _exchange(child, given, output, complaints, until, most):
+            doubt = _failure(child.wait(max(0.0, until - time.monotonic())), complaints)
+        else:
+            doubt = "the command exceeded its output limit"
+    except (TimeoutError, subprocess.TimeoutExpired):
+        doubt = f"the command took longer than {seconds:g} s"
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)
@@ -195,6 +201,7 @@ def run(command: Sequence[str], given: bytes, *, folder: Path, seconds: float, m
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
         child.wait()
+    return CommandResult(bytes(output[:most]), doubt)
 
 
 def _bound(process: int, seconds: float) -> None:
@@ -205,62 +212,43 @@ def _bound(process: int, seconds: float) -> None:
             resource.prlimit(process, resource.RLIMIT_CPU, (most, most))
 
 
-class _PipeExchange:
-    """Exchanges bytes with a child process without blocking on either side."""
-
-    def __init__(self, child: subprocess.Popen[bytes], given: bytes, most: int) -> None:
-        self._child = child
-        self._rest = memoryview(given)
-        self._most = most
-        self._output = bytearray()
-        self._complaints = bytearray()
-
-    def run(self, until: float, seconds: float) -> CommandResult:
-        with selectors.DefaultSelector() as selector:
-            for pipe, events in (
-                (self._child.stdin, selectors.EVENT_WRITE),
-                (self._child.stdout, selectors.EVENT_READ),
-                (self._child.stderr, selectors.EVENT_READ),
-            ):
-                if pipe is not None:
-                    os.set_blocking(pipe.fileno(), False)
-                    selector.register(pipe, events)
-            while selector.get_map():
-                left = until - time.monotonic()
-                if left <= 0:
-                    return CommandResult(bytes(self._output), f"the command took longer than {seconds:g} s")
-                for key, _ in selector.select(left):
-                    if not self._serve(key.fileobj):  # type: ignore[arg-type]
+def _exchange(
+    child: subprocess.Popen[bytes], given: bytes, output: bytearray, complaints: bytearray, until: float, most: int
+) -> bool:
+    """Exchange bytes with a child process without blocking on either side; return whether its output is whole."""
+    rest = memoryview(given)
+    with selectors.DefaultSelector() as selector:
+        for pipe, found in ((child.stdin, None), (child.stdout, output), (child.stderr, complaints)):
+            if pipe is not None:
+                os.set_blocking(pipe.fileno(), False)
+                selector.register(pipe, selectors.EVENT_WRITE if found is None else selectors.EVENT_READ, found)
+        while selector.get_map():
+            if (left := until - time.monotonic()) <= 0:
+                raise TimeoutError
+            for key, _ in selector.select(left):
+                if key.data is not None:
+                    piece = os.read(key.fd, _PIECE)
+                    key.data.extend(piece)
+                    if not piece:
                         selector.unregister(key.fileobj)
-                if len(self._output) > self._most:
-                    return CommandResult(bytes(self._output[: self._most]), "the command exceeded its output limit")
-        return self._left_with(until, seconds)
+                    continue
+                with contextlib.suppress(BlockingIOError):
+                    try:
+                        rest = rest[os.write(key.fd, rest[:_PIECE]) :]
+                    except BrokenPipeError:  # it stopped reading its input
+                        rest = memoryview(b"")
+                if not rest and child.stdin is not None:
+                    selector.unregister(child.stdin)
+                    child.stdin.close()
+            del complaints[_MOST_COMPLAINTS:]
+            if len(output) > most:
+                return False
+    return True
 
-    def _serve(self, pipe: IO[bytes]) -> bool:
-        """Transfer some bytes; return whether there may be more."""
-        if pipe is self._child.stdin:
-            with contextlib.suppress(BlockingIOError):
-                try:
-                    self._rest = self._rest[os.write(pipe.fileno(), self._rest[:_PIECE]) :]
-                except BrokenPipeError:  # it stopped reading its input
-                    self._rest = memoryview(b"")
-            if not self._rest:
-                pipe.close()
-            return bool(self._rest)
-        piece = os.read(pipe.fileno(), _PIECE)
-        if pipe is self._child.stdout:
-            self._output += piece
-        else:
-            self._complaints += piece[: _MOST_COMPLAINTS - len(self._complaints)]
-        return bool(piece)
 
-    def _left_with(self, until: float, seconds: float) -> CommandResult:
-        try:
-            code = self._child.wait(max(0.0, until - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            return CommandResult(bytes(self._output), f"the command took longer than {seconds:g} s")
-        if code == 0:
-            return CommandResult(bytes(self._output))
-        complaint = self._complaints.decode("utf-8", "replace").strip().partition("\n")[0]
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        return CommandResult(bytes(self._output), f"the command ended with {how}: {complaint}".rstrip(": "))
+def _failure(code: int, complaints: bytearray) -> str:
+    if code == 0:
+        return ""
+    complaint = complaints.decode("utf-8", "replace").strip().partition("\n")[0]
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return f"the command ended with {how}: {complaint}".rstrip(": ")

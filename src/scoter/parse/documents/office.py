@@ -16,33 +16,17 @@ from scoter.parse.html.elements import name_set
 
 _OPEN: Final = "application/vnd.oasis.opendocument."
 _OPENXML: Final = "application/vnd.openxmlformats-officedocument."
-TYPES_BY_SUFFIX: Final = {
-    "docx": DOCX,
-    "docm": "application/vnd.ms-word.document.macroenabled.12",
-    "dotx": f"{_OPENXML}wordprocessingml.template",
-    "dotm": "application/vnd.ms-word.template.macroenabled.12",
-    "xlsx": XLSX,
-    "xlsm": "application/vnd.ms-excel.sheet.macroenabled.12",
-    "xltx": f"{_OPENXML}spreadsheetml.template",
-    "xltm": "application/vnd.ms-excel.template.macroenabled.12",
-    "xlam": "application/vnd.ms-excel.addin.macroenabled.12",
-    "pptx": PPTX,
-    "pptm": "application/vnd.ms-powerpoint.presentation.macroenabled.12",
-    "ppsx": f"{_OPENXML}presentationml.slideshow",
-    "ppsm": "application/vnd.ms-powerpoint.slideshow.macroenabled.12",
-    "potx": f"{_OPENXML}presentationml.template",
-    "potm": "application/vnd.ms-powerpoint.template.macroenabled.12",
-    "odt": f"{_OPEN}text",
-    "ott": f"{_OPEN}text-template",
-    "odm": f"{_OPEN}text-master",
-    "oth": f"{_OPEN}text-web",
-    "ods": f"{_OPEN}spreadsheet",
-    "ots": f"{_OPEN}spreadsheet-template",
-    "odp": f"{_OPEN}presentation",
-    "otp": f"{_OPEN}presentation-template",
-    "odg": f"{_OPEN}graphics",
-    "otg": f"{_OPEN}graphics-template",
-}
+_MACRO: Final = "application/vnd.ms-{}.macroenabled.12"
+_OPEN_KINDS: Final = ("text", "spreadsheet", "presentation", "graphics")
+_TYPES: Final = (
+    *(DOCX, f"{_OPENXML}wordprocessingml.template", *map(_MACRO.format, ("word.document", "word.template"))),
+    *(XLSX, f"{_OPENXML}spreadsheetml.template"),
+    *map(_MACRO.format, ("excel.sheet", "excel.template", "excel.addin")),
+    *(PPTX, f"{_OPENXML}presentationml.slideshow", f"{_OPENXML}presentationml.template"),
+    *map(_MACRO.format, ("powerpoint.presentation", "powerpoint.slideshow", "powerpoint.template")),
+    *(f"{_OPEN}{kind}{ending}" for kind in _OPEN_KINDS for ending in ("", "-template")),
+    *(f"{_OPEN}text-master", f"{_OPEN}text-web"),
+)
 _COMPOUND: Final = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 # The stream of a compound file that holds an encrypted document (MS-OFFCRYPTO 2.3.4.4).
 _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
@@ -53,7 +37,7 @@ _NO_TEXT: Final = name_set("tracked-changes automatic-styles scripts font-face-d
 class OfficeParser(DocumentParser):
     """Reads Word, Excel, PowerPoint and OpenDocument files."""
 
-    media_types: tuple[str, ...] = tuple(TYPES_BY_SUFFIX.values())
+    media_types: tuple[str, ...] = _TYPES
 
     def _read(self, content: Content) -> DocumentContent | None:
         body = content.body

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Final
 
@@ -62,10 +63,8 @@ def _found(body: bytes) -> DocumentContent:
         document = pypdfium2.PdfDocument(body)
     except pypdfium2.PdfiumError as error:
         return DocumentContent(doubt="encrypted" if error.err_code == _PASSWORD else f"damaged: {error}")
-    try:
+    with closing(document):
         return _PdfReader(document, _xmp(body)).found()
-    finally:
-        document.close()
 
 
 def _xmp(body: bytes) -> Mapping[str, Sequence[str]]:
@@ -147,17 +146,11 @@ class _PdfReader:
         return f"truncated: only {MOST_PAGES} of {count} pages are read" if count > MOST_PAGES else ""
 
     def _read_page(self, page: pypdfium2.PdfPage) -> None:
-        try:
-            words = page.get_textpage()
-            try:
-                text = words.get_text_range(0, min(words.count_chars(), self._left))
-                self._left -= len(text)
-                self._texts.append(_BROKEN_WORD.sub("", text).strip())
-                self._links.extend(self._links_of(page, words))
-            finally:
-                words.close()
-        finally:
-            page.close()
+        with closing(page), closing(page.get_textpage()) as words:
+            text = words.get_text_range(0, min(words.count_chars(), self._left))
+            self._left -= len(text)
+            self._texts.append(_BROKEN_WORD.sub("", text).strip())
+            self._links.extend(self._links_of(page, words))
 
     def _links_of(self, page: pypdfium2.PdfPage, words: pypdfium2.PdfTextPage) -> Iterator[DocumentLink]:
         import pypdfium2.raw as pdfium  # type: ignore[import-untyped]

@@ -98,25 +98,22 @@ class SitemapParser(PageParser):
         if source.root not in ROOTS:
             return ()
         found = read_sitemap(source, content.url, most=MOST_LINKS)
-        outlinks = tuple(_outlinks(found))
-        return (self._page(content, outlinks=outlinks, encoding=source.encoding, doubt=found.doubt),)
+        page = self._page(content, outlinks=_outlinks(found), encoding=source.encoding, doubt=found.doubt)
+        return (page,)
 
 
-def _outlinks(found: Sitemap) -> list[Outlink]:
+def _outlinks(found: Sitemap) -> tuple[Outlink, ...]:
     """Return links to the listed pages first, because the number of links is limited."""
-    links = [Outlink(target=url, kind="sitemap") for url, _ in found.sitemaps]
-    links += [Outlink(target=entry.url, kind="sitemap") for entry in found.entries]
-    seen = {link.target.text for link in links}
+    listed = [*(url for url, _ in found.sitemaps), *(entry.url for entry in found.entries)]
+    extras: dict[str, Outlink] = {}
     for entry in found.entries:
-        extras = [Outlink(target=each.url, rel="alternate", kind="sitemap") for each in entry.alternates]
-        extras += [Outlink(target=url, kind="media") for url in entry.media]
-        for link in extras:
-            if len(links) >= MOST_LINKS:
-                return links[:MOST_LINKS]
-            if link.target.text not in seen:
-                seen.add(link.target.text)
-                links.append(link)
-    return links[:MOST_LINKS]
+        for each in entry.alternates:
+            extras.setdefault(each.url.text, Outlink(target=each.url, rel="alternate", kind="sitemap"))
+        for url in entry.media:
+            extras.setdefault(url.text, Outlink(target=url, kind="media"))
+    for url in listed:
+        extras.pop(url.text, None)
+    return (*(Outlink(target=url, kind="sitemap") for url in listed), *extras.values())[:MOST_LINKS]
 
 
 class _SitemapReader:
@@ -265,14 +262,13 @@ def _of_lines(file: Unpacked, charset: str, base: Url, most: int, cut: bool) -> 
             continue
         is_whole = address[:8].lower().startswith(("http://", "https://")) and len(address) <= LONGEST
         url = join(base, address) if is_whole else None
-        if url is not None and len(entries) >= most:
-            return Sitemap(
-                entries=tuple(entries), not_urls=not_urls, doubt=f"it has more than {count(most, 'entry', 'entries')}"
-            )
-        if url is not None:
-            entries.append(SitemapEntry(url=url))
-        elif not entries:
-            return None
-        else:
+        if url is None:
+            if not entries:
+                return None
             not_urls += 1
+        elif len(entries) < most:
+            entries.append(SitemapEntry(url=url))
+        else:
+            doubt = f"it has more than {count(most, 'entry', 'entries')}"
+            break
     return Sitemap(entries=tuple(entries), not_urls=not_urls, doubt=doubt) if entries else None

@@ -149,19 +149,19 @@ class XmlSource:
         """Read up to the root element; return the text from there on, or an empty string."""
         while True:
             found = _after_prolog(text)
-            if found is not None and (name := _NAME.match(text, found + 1)) and name.end() < len(text):
-                self.root = name[0].rpartition(":")[2].lower()
-                return text[found:]
-            longer = self._lengthened(text) if len(text) < HEAD else text
+            name = None if found is None else _NAME.match(text, found + 1)
+            is_whole = name is not None and name.end() < len(text)
+            longer = text if is_whole or len(text) >= HEAD else self._lengthened(text)
             if longer == text:
-                if found is not None and name:  # "<rss" and nothing more
-                    self.root = name[0].rpartition(":")[2].lower()
-                    return text[found:]
-                if len(text) >= HEAD:
-                    self._fault = "no root element within the first MiB"
-                self._rest = iter(())
-                return ""
+                break
             text = longer
+        if name is not None:  # perhaps "<rss" and nothing more
+            self.root = name[0].rpartition(":")[2].lower()
+            return text[found:]
+        if len(text) >= HEAD:
+            self._fault = "no root element within the first MiB"
+        self._rest = iter(())
+        return ""
 
     def _lengthened(self, text: str) -> str:
         """Read on until the text is twice as long, so that searching it again and again takes linear time."""

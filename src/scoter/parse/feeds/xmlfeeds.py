@@ -54,24 +54,19 @@ _ATTRIBUTE: Final = re.compile(
 _MAILED: Final = re.compile(r"[^\s@]+@[^\s@]+\s*\(([^()]+)\)")  # RSS 2.0: lawyer@boyer.net (Lawyer Boyer)
 # The prefix that this module uses for a namespace, whatever prefix the feed uses.
 _NAMESPACES: Final = {
-    "purl.org/dc/elements/1.1": "dc",
-    "purl.org/dc/elements/1.0": "dc",
-    "purl.org/dc/terms": "dcterms",
-    "purl.org/rss/1.0/modules/content": "content",
-    "search.yahoo.com/mrss": "media",
-    "tools.search.yahoo.com/mrss": "media",
-    "video.search.yahoo.com/mrss": "media",
-    "www.itunes.com/dtds/podcast-1.0.dtd": "itunes",
-    "example.com/dtds/podcast-1.0.dtd": "itunes",
-    "backend.userland.com/creativecommonsrssmodule": "cc",
-    "web.resource.org/cc": "cc",
-    "creativecommons.org/ns": "cc",
-    "www.w3.org/1999/xhtml": "xhtml",
-    "www.w3.org/2005/atom": "",
-    "purl.org/atom/ns": "",
-    "purl.org/rss/1.0": "",
-    "my.netscape.com/rdf/simple/0.9": "",
-    "www.w3.org/1999/02/22-rdf-syntax-ns": "rdf",
+    namespace: prefix
+    for prefix, namespaces in {
+        "dc": ("purl.org/dc/elements/1.1", "purl.org/dc/elements/1.0"),
+        "dcterms": ("purl.org/dc/terms",),
+        "content": ("purl.org/rss/1.0/modules/content",),
+        "media": ("search.yahoo.com/mrss", "tools.search.yahoo.com/mrss", "video.search.yahoo.com/mrss"),
+        "itunes": ("www.itunes.com/dtds/podcast-1.0.dtd", "example.com/dtds/podcast-1.0.dtd"),
+        "cc": ("backend.userland.com/creativecommonsrssmodule", "web.resource.org/cc", "creativecommons.org/ns"),
+        "xhtml": ("www.w3.org/1999/xhtml",),
+        "": ("www.w3.org/2005/atom", "purl.org/atom/ns", "purl.org/rss/1.0", "my.netscape.com/rdf/simple/0.9"),
+        "rdf": ("www.w3.org/1999/02/22-rdf-syntax-ns",),
+    }.items()
+    for namespace in namespaces
 }
 _UNDECLARED: Final = {"atom": "", "rss": "", "creativecommons": "cc"}
 """Further prefixes that are recognised even if undeclared."""

@@ -75,11 +75,8 @@ class NaiveBayesFilter:
     def __init__(self, setup: Setup) -> None:
         settings: NaiveBayesSettings = setup.settings
         self._classifier = classifier(lines_of(settings.train_file, _TRAIN_FILE), str(settings.train_file))
-        self._words = (
-            None
-            if settings.word_file is None
-            else word_set(lines_of(settings.word_file, _WORD_FILE), str(settings.word_file))
-        )
+        words = settings.word_file
+        self._words = None if words is None else word_set(lines_of(words, _WORD_FILE), str(words))
 
     def refine(self, content: Content, page: Page) -> Page:
         if self._classifier.relevant(f"{page.title}\n{page.text}"):

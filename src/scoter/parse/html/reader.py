@@ -80,10 +80,8 @@ class HtmlReader:
         self._extras = {name: {options.element_name: name} for name in KINDS} if options.element_name else None
         self._about: PageMetadataReader | None = None
         if options.metadata:
-            from scoter.parse.metadata import (  # the import takes 10 ms, and most crawls do not need it
-                MetadataOptions,
-                PageMetadataReader,
-            )
+            # The import takes 10 ms, and most crawls do not need it.
+            from scoter.parse.metadata import MetadataOptions, PageMetadataReader
 
             self._about = PageMetadataReader(MetadataOptions.of_lines(options.metadata_order))
 

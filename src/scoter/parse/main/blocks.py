@@ -84,11 +84,11 @@ class MarkdownWriter:
             self._heading(node, out)
         elif tag in _LISTS:
             self._list(node, out)
-        elif tag == "dl":
+        elif tag == "dl" and self._nested < NESTED:
             self._definitions(node, out)
         elif tag == "pre":
             self._code(node, out, "")
-        elif tag == "blockquote":
+        elif tag == "blockquote" and self._nested < NESTED:
             self._quotation(node, out)
         elif tag == "table":
             self._table(node, out)
@@ -124,8 +124,7 @@ class MarkdownWriter:
             self._href = ""
 
     def _heading(self, node: Element, out: list[MarkdownBlock]) -> None:
-        text = self._lines.line(node.children, self._href)
-        if text:
+        if text := self._lines.line(node.children, self._href):
             self._href, self._on_heading = "", False
             if text.endswith("#"):  # a trailing # would close the heading
                 text = text[:-1] + "\\#"
@@ -141,9 +140,7 @@ class MarkdownWriter:
                 items[-1].children.append(child)
                 items[-1].blocky = True
             elif type(child) is Element or _is_words(child):
-                item = Element("li", {})
-                item.children, item.blocky = [child], True
-                items.append(item)
+                items.append(Element("li", {}, [child], blocky=True))
         step = -1 if "reversed" in node.attributes else 1
         first = 1 if step > 0 else sum(item.size > 0 for item in items)
         self._items(items, out, ordered=node.tag == "ol", start=_count(node.get("start"), first), step=step)
@@ -189,18 +186,13 @@ class MarkdownWriter:
 
     def _definitions(self, node: Element, out: list[MarkdownBlock]) -> None:
         """Write terms as a list, each with its definition next to or below it."""
-        if self._nested >= NESTED:
-            self._blocks(node.children, out)
-            return
         kind = "ul*" if out and out[-1].kind == "ul-" else "ul-"
         written: list[tuple[str, list[MarkdownBlock]]] = []
         for terms, meanings in _groups(node):
             if self._left <= 0:
                 break
             words = [text for term in terms if (text := self._lines.line(term.children, bits=STRONG))]
-            inner: list[MarkdownBlock] = []
-            for meaning in meanings:
-                inner += self._inner(meaning.children, 2)
+            inner = [block for meaning in meanings for block in self._inner(meaning.children, 2)]
             if words:
                 term_text = ", ".join(words)
                 self._left -= len(term_text)
@@ -214,11 +206,7 @@ class MarkdownWriter:
         self._add_items(written, out, kind)
 
     def _quotation(self, node: Element, out: list[MarkdownBlock]) -> None:
-        if self._nested >= NESTED:
-            self._blocks(node.children, out)
-            return
-        inner = self._inner(node.children, 2)
-        if inner:
+        if inner := self._inner(node.children, 2):
             text = "\n\n".join(block.text for block in inner)
             out.append(MarkdownBlock("quote", "\n".join(f"> {line}" if line else ">" for line in text.split("\n"))))
 
@@ -253,8 +241,7 @@ class MarkdownWriter:
         for child in node.children:
             if type(child) is Element and child.tag == "caption":
                 self._block(child, out)
-        text = write_table(node, self._lines, self._left)
-        if text:
+        if text := write_table(node, self._lines, self._left):
             self._add(out, "table", text)
 
     def _add(self, out: list[MarkdownBlock], kind: str, text: str) -> None:
@@ -270,14 +257,10 @@ def _groups(node: Element) -> list[tuple[list[Element], list[Element]]]:
         for child in inside:
             if type(child) is not Element:
                 continue
-            if child.tag == "dt":
-                if not groups or groups[-1][1]:
-                    groups.append(([], []))
-                groups[-1][0].append(child)
-            else:
-                if not groups:
-                    groups.append(([], []))
-                groups[-1][1].append(child)
+            is_term = child.tag == "dt"
+            if not groups or (is_term and groups[-1][1]):
+                groups.append(([], []))
+            groups[-1][0 if is_term else 1].append(child)
     return groups
 
 

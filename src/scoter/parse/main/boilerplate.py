@@ -68,10 +68,7 @@ def _with_title(part: Element, titles: list[Element]) -> Element:
     """Prepend the page's only title to a part that has none."""
     if len(titles) != 1 or any(element.tag == "h1" for element in part.elements()):
         return part
-    both = Element("div", {})
-    both.children = [titles[0], part]
-    both.size, both.blocky = part.size + titles[0].size, True
-    return both
+    return Element("div", {}, [titles[0], part], size=part.size + titles[0].size, blocky=True)
 
 
 def _prune(body: Element) -> tuple[list[Element], list[Element], list[Element]]:
@@ -110,21 +107,18 @@ def _is_boilerplate(element: Element, parent: Element, whole: int, inside: bool,
             return False
         if tag == "footer" and parent.tag in {"blockquote", "figure"}:
             return False
-        if tag == "form":
-            return not large or element.size < ENOUGH
-        return not large
+        return not large or (tag == "form" and element.size < ENOUGH)
     if tag == "button":
         return element.size < parent.size  # a button next to a title, not the title itself
     if tag == "header" and not inside and not large:
         return many_titles or not _holds(element, "h1")
+    if tag == "sup" and _is_reference(element):
+        return True
     if not attributes:
-        return tag == "sup" and _is_reference(element)
-    role = attributes.get("role")
-    if role in _ROLES and not large:
+        return False
+    if attributes.get("role") in _ROLES and not large:
         return True
     if tag == "a" and element.size <= 2 and _text(element) in _PILCROWS:
-        return True
-    if tag == "sup" and _is_reference(element):
         return True
     if tag in _SPARED and tag not in {"td", "table"}:
         return False
@@ -134,11 +128,7 @@ def _is_boilerplate(element: Element, parent: Element, whole: int, inside: bool,
 def _called_so(element: Element, whole: int) -> bool:
     """Tell whether an element's class and id mark it as boilerplate."""
     said = _names(element)
-    if not said:
-        return False
-    if said & _SURE:
-        return True
-    if said & _OF_COMMENTS and (whole - element.size > ENOUGH or not element.size):
+    if said & _SURE or (said & _OF_COMMENTS and (whole - element.size > ENOUGH or not element.size)):
         return True
     return bool(said & _OF_LINKS) and element.tag not in INLINE and element.linked > MOSTLY * element.size
 

@@ -205,20 +205,14 @@ def assembled(atoms: list[InlinePiece]) -> str:
     atoms = _trimmed(atoms)
     if not any(atom.bits for atom in atoms):
         return _joined([atom.text for atom in atoms])
-    opens: list[list[str]] = [[] for _ in atoms]
-    closes: list[list[str]] = [[] for _ in range(len(atoms) + 1)]
+    opens, closes = [""] * len(atoms), [""] * (len(atoms) + 1)
     spans = _spans(atoms)
     for start, _, sign in spans:
-        opens[start].append(sign)
+        opens[start] += sign
     for _, end, sign in reversed(spans):
-        closes[end].append(sign)
-    parts = []
-    for number, atom in enumerate(atoms):
-        parts += closes[number]
-        parts += opens[number]
-        parts.append(atom.text)
-    parts += closes[len(atoms)]
-    return _joined(parts)
+        closes[end] += sign
+    parts = [close + opening + atom.text for close, opening, atom in zip(closes, opens, atoms, strict=False)]
+    return _joined([*parts, closes[-1]])
 
 
 def _joined(parts: list[str]) -> str:

@@ -146,11 +146,7 @@ def _check(attributes: dict[str, str | None], here: Element, around: Element) ->
 
 def measure(root: Element) -> None:
     """Compute ``size``, ``linked`` and ``blocky`` of every element."""
-    elements = root.elements()
-    for element in elements:
-        element.size = element.linked = 0
-        element.blocky = False
-    for element in reversed(elements):
+    for element in reversed(root.elements()):
         size, linked, blocky = 0, 0, False
         for child in element.children:
             if type(child) is Text:
@@ -170,8 +166,5 @@ def _hidden(attributes: dict[str, str | None]) -> bool:
         return True
     if attributes.get("aria-hidden") == "true":
         return True
-    style = attributes.get("style")
-    if not style:
-        return False
-    style = style.replace(" ", "").lower()
+    style = (attributes.get("style") or "").replace(" ", "").lower()
     return any(rule in style for rule in _UNSEEN)

@@ -101,11 +101,9 @@ def _is_line(node: LexborNode) -> bool:
 
 def _is_secondary(node: LexborNode) -> bool:
     """Tell whether a byline belongs to a comment, review, teaser or the like."""
-    for each in _up_to_body(node):
-        attributes = each.attributes
-        if _SECONDARY.search(f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:500].lower()):
-            return True
-    return False
+    attributes = (each.attributes for each in _up_to_body(node))
+    names = (f"{each.get('class') or ''} {each.get('id') or ''}"[:500].lower() for each in attributes)
+    return any(map(_SECONDARY.search, names))
 
 
 def _is_teaser(elements: PageElements, node: LexborNode, bare: set[int]) -> bool:
@@ -136,10 +134,8 @@ def _text(node: LexborNode) -> str:
 
 
 def _date(text: str) -> datetime | None:
-    for found in _DATE.finditer(text):
-        if not _BEFORE_MODIFIED.search(text, 0, found.start()):
-            return plausible_date(found[0])
-    return None
+    days = (found[0] for found in _DATE.finditer(text) if not _BEFORE_MODIFIED.search(text, 0, found.start()))
+    return plausible_date(next(days, ""))
 
 
 def _people(elements: PageElements, node: LexborNode, text: str) -> tuple[Author, ...]:

@@ -76,13 +76,8 @@ def _alternate(
 
 def _sides(sizes: str | None) -> tuple[int, int] | None:
     """Return the largest of the declared sizes of an icon."""
-    best: tuple[int, int] | None = None
-    if sizes:
-        for width, height in _SIZE.findall(sizes[:500]):
-            sides = int(width), int(height)
-            if best is None or sides[0] * sides[1] > best[0] * best[1]:
-                best = sides
-    return best
+    declared = ((int(width), int(height)) for width, height in _SIZE.findall((sizes or "")[:500]))
+    return max(declared, key=lambda sides: sides[0] * sides[1], default=None)
 
 
 def _size(rels: frozenset[str], link: Attributes, sides: tuple[int, int] | None) -> int:
