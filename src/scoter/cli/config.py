@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from scoter.cli.files import read_bytes
-from scoter.cli.invocation import invocation
-from scoter.cli.output import note, print_json, visible
+from scoter.cli.invocation import invocation, remark
+from scoter.cli.output import print_json, visible
 from scoter.core.display import count
 
 
@@ -74,10 +74,9 @@ def import_nutch(file: Path, output: Path | None) -> None:
             opened.write(imported.toml_text.encode())
     else:
         click.echo(imported.toml_text, nl=False)
-    if not options.quiet:
-        note(f"Converted {count(len(imported.translated), 'setting')}, skipped {len(imported.untranslated)}")
-        for row in imported.translated:
-            if row.note.endswith(NO_EFFECT):
-                note(f"  {row.setting}: {NO_EFFECT}")
-        for left in imported.untranslated:
-            note(f"  {left.nutch} = {visible(left.nutch_value)}: {left.reason}")
+    remark(f"Converted {count(len(imported.translated), 'setting')}, skipped {len(imported.untranslated)}")
+    for row in imported.translated:
+        if row.note.endswith(NO_EFFECT):
+            remark(f"  {row.setting}: {NO_EFFECT}")
+    for left in imported.untranslated:
+        remark(f"  {left.nutch} = {visible(left.nutch_value)}: {left.reason}")

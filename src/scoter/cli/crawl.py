@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scoter.cli.fetch import fetch_progress
-from scoter.cli.invocation import NOTHING_TO_DO, AtMost, agent_option, invocation
-from scoter.cli.output import note, print_json, progress_bar, visible
-from scoter.cli.results import print_table
+from scoter.cli.invocation import NOTHING_TO_DO, AtMost, agent_option, invocation, remark
+from scoter.cli.output import progress_bar, visible
+from scoter.cli.results import print_result, print_table
 from scoter.cli.session import CrawlSession, crawl_session
 from scoter.core.display import count, duration
 from scoter.errors import UserError, typed
@@ -89,10 +89,7 @@ def command(directory: str, seeds: tuple[str, ...], rounds: int, until_done: boo
                     stopping=stopping,
                     pool=pool,
                 )
-    if options.json:
-        print_json(done)
-    else:
-        _print_summary(done, time.monotonic() - started, session.crawl, options.quiet)
+    print_result(done, lambda done: _print_summary(done, time.monotonic() - started, session.crawl))
     if "store.disk_floor" in stopping.by:
         raise UserError(f"the crawl stopped: {stopping.by}", hint="Free some space and run the same command again.")
     return 0 if done.rounds or stopping else NOTHING_TO_DO
@@ -136,7 +133,7 @@ def _progress(progress: CrawlProgress) -> str:
     return head if progress.share is None else progress_bar(head, progress.share)
 
 
-def _print_summary(done: CrawlResult, seconds: float, crawl: CrawlDir, quiet: bool) -> None:
+def _print_summary(done: CrawlResult, seconds: float, crawl: CrawlDir) -> None:
     rows = [
         {
             "round": str(each.number),
@@ -153,6 +150,5 @@ def _print_summary(done: CrawlResult, seconds: float, crawl: CrawlDir, quiet: bo
     by_frequency = sorted(done.by_status.items(), key=lambda each: -each[1])
     statuses = ", ".join(f"{number:,} {name}" for name, number in by_frequency)
     print(f"{count(sum(done.by_status.values()), 'URL')} known: {statuses}.")
-    if not quiet:
-        hint = "" if done.is_done else f" To continue: scoter crawl {typed(crawl.path)}"
-        note(f"Finished after {duration(round(seconds))}: {done.ended_by}.{hint}")
+    hint = "" if done.is_done else f" To continue: scoter crawl {typed(crawl.path)}"
+    remark(f"Finished after {duration(round(seconds))}: {done.ended_by}.{hint}")

@@ -57,9 +57,7 @@ def _as_object(found: Explanation, sentence: str) -> Any:
     for name in ("links", "inlinks", "redirected_from", "duplicates"):
         fields[name] = msgspec.structs.asdict(fields[name])
     for name in ("normalizers", "filters"):
-        fields[name] = [
-            {"name": step.name, "before": step.before, "after": step.after, "why": step.why} for step in fields[name]
-        ]
+        fields[name] = list(map(msgspec.structs.asdict, fields[name]))
     return json_value(
         {"url": found.url.text, "key": found.url.key, "host": found.url.host, "verdict": sentence, **fields}
     )

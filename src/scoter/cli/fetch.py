@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import invocation
-from scoter.cli.output import note, print_json
+from scoter.cli.invocation import invocation, remark
+from scoter.cli.results import print_result
 from scoter.cli.session import crawl_session
 from scoter.core.display import count, duration, size
 
@@ -38,10 +38,9 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
     from scoter.batch.fetchlists.lists import process_count
     from scoter.batch.worker.pool import FetchPool
 
-    options = invocation()
     stopping = StopRequest()
     with FetchPool() as pool:
-        pool.fork(process_count(options.config))  # now, while there is no lock and no engine
+        pool.fork(process_count(invocation().config))  # now, while there is no lock and no engine
         with crawl_session("fetch", directory, lock=False) as session, pool, stopping.handle_signals():
             config = session.scoped_config
             if threads is not None:
@@ -57,10 +56,7 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
                 stopping=stopping,
                 pool=pool,
             )
-    if options.json:
-        print_json(done)
-    elif not options.quiet:
-        note(_summary(done))
+    print_result(done, lambda done: remark(_summary(done)))
     return 0
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from scoter.cli.inject import print_complaints
-from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation, off_switch
-from scoter.cli.output import note, print_json
+from scoter.cli.invocation import NOTHING_TO_DO, AtMost, off_switch, remark
+from scoter.cli.results import print_result
 from scoter.cli.session import crawl_session
 from scoter.core.display import ago, count
 
@@ -86,18 +87,13 @@ def freegen(directory: str, files: tuple[str, ...], **choices: Any) -> int:
         done = generate_freely(session.crawl, session.engine, session.config, files, now=session.now, **choices)
     bad = count(done.not_urls, "line that is not a URL", "lines that are not URLs")
     code = _print_segments(done, f"{count(done.urls, 'URL')}, {done.filtered:,} dropped by filters, {bad}.")
-    if not invocation().quiet:
-        print_complaints(done)
+    print_complaints(done)
     return code
 
 
 def _print_segments(done: GenerateResult | FreegenResult, summary: str) -> int:
-    if invocation().json:
-        print_json(done)
-    for name in () if invocation().json else done.segments:
-        click.echo(name)
-    if not invocation().quiet:
-        note(summary)
+    print_result(done, lambda done: sys.stdout.writelines(f"{name}\n" for name in done.segments))
+    remark(summary)
     return 0 if done.segments else NOTHING_TO_DO
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.invocation import NOTHING_TO_DO, invocation, off_switch
-from scoter.cli.output import note, print_json, visible
+from scoter.cli.invocation import NOTHING_TO_DO, off_switch, remark
+from scoter.cli.output import visible
+from scoter.cli.results import print_result
 from scoter.cli.session import crawl_session
 
 if TYPE_CHECKING:
@@ -46,10 +47,7 @@ def command(directory: str, seeds: tuple[str, ...], **choices: Any) -> int:
         from scoter.batch.inject import inject
 
         done = inject(session.crawl, session.engine, session.config, seeds, now=session.now, **choices)
-    if invocation().json:
-        print_json(done)
-    else:
-        _print_summary(done)
+    print_result(done, _print_summary)
     return 0 if done.new or done.known or done.dropped else NOTHING_TO_DO
 
 
@@ -63,8 +61,7 @@ def _print_summary(done: InjectResult) -> None:
         "removed from the crawldb": done.dropped,
     }
     click.echo(counts(done.new, others))
-    if not invocation().quiet:
-        print_complaints(done)
+    print_complaints(done)
 
 
 def counts(new: int, others: Mapping[str, int]) -> str:
@@ -75,6 +72,6 @@ def counts(new: int, others: Mapping[str, int]) -> str:
 def print_complaints(done: InjectResult | FreegenResult) -> None:
     """Print what is wrong with lines of seed lists."""
     for each in done.complaints:
-        note(f"  {each.where}: {visible(each.text)}: {visible(each.why)}")
+        remark(f"  {each.where}: {visible(each.text)}: {visible(each.why)}")
     if (more := done.not_urls + done.bad_fields - len(done.complaints)) > 0:
-        note(f"  … and {more:,} more")
+        remark(f"  … and {more:,} more")

@@ -67,6 +67,12 @@ def invocation() -> Invocation:
     return found
 
 
+def remark(text: str) -> None:
+    """Print a message for a person to stderr, unless ``--quiet`` was given."""
+    if not invocation().quiet:
+        note(text)
+
+
 def common_options() -> list[click.Parameter]:
     """Return the options that every command takes; click needs new objects for each command."""
     return [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation
+from scoter.cli.invocation import NOTHING_TO_DO, AtMost, invocation, remark
 from scoter.cli.output import note
 from scoter.cli.results import print_result
 from scoter.cli.session import crawl_session
@@ -106,8 +106,8 @@ def mergesegs(out: str, directories: tuple[str, ...], **choices: Any) -> int:
     from scoter.batch.mergesegs import mergesegs as merge
 
     segments, left_out = finished_segments(directories)
-    for each in () if invocation().quiet else left_out:
-        note(f"Skipped {each.path}: not completely fetched")
+    for each in left_out:
+        remark(f"Skipped {each.path}: not completely fetched")
     if not segments:
         note("There is no completely fetched segment to merge.")
         return NOTHING_TO_DO

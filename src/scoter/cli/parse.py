@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from scoter.cli.invocation import NOTHING_TO_DO, invocation
-from scoter.cli.output import note, print_json, progress_bar
+from scoter.cli.invocation import NOTHING_TO_DO, remark
+from scoter.cli.output import note, progress_bar
+from scoter.cli.results import print_result
 from scoter.cli.session import crawl_session
 from scoter.core.display import count
 
@@ -30,7 +31,6 @@ def command(directory: str, segments: tuple[str, ...], force: bool) -> int:
     from scoter.batch.crawldir.directory import StopRequest
     from scoter.batch.parse import parse
 
-    options = invocation()
     stopping = StopRequest()
     with crawl_session("parse", directory, lock=False) as session, stopping.handle_signals():
         every = session.crawl.all_segments()
@@ -50,8 +50,7 @@ def command(directory: str, segments: tuple[str, ...], force: bool) -> int:
                 stopping=stopping,
             )
             session.status.clear()
-            if options.json:
-                print_json(done)
-            elif not options.quiet:
-                note(f"{done.segment}: {count(done.pages, 'page')}, {count(done.links, 'link')}.")
+            print_result(
+                done, lambda done: remark(f"{done.segment}: {count(done.pages, 'page')}, {count(done.links, 'link')}.")
+            )
     return 0

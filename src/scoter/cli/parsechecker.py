@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scoter.cli.files import read_bytes
-from scoter.cli.invocation import NOTHING_TO_DO, Invocation, agent_option, invocation
+from scoter.cli.invocation import NOTHING_TO_DO, Invocation, agent_option, invocation, remark
 from scoter.cli.output import note, print_json, visible
 from scoter.errors import UsageError
 
@@ -101,8 +101,7 @@ def _get(
     if url is not None:
         if as_url is not None:
             raise UsageError("can only be used with a file", where="--as-url", hint=f"{name} is a URL.")
-        if not options.quiet:
-            note(f"Fetching {visible(url.text)} and before it robots.txt, fetch.delay apart")
+        remark(f"Fetching {visible(url.text)} and before it robots.txt, fetch.delay apart")
         return document.fetch(options.config, url, name, hops=MAX_HOPS if follows else 0, force_as=force_as)
     for option, is_given in (("--follow-redirects", follows), ("--check-robots", check_robots)):
         if is_given:

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from scoter.cli.invocation import NOTHING_TO_DO, Duration, invocation
-from scoter.cli.output import note, print_json
+from scoter.cli.invocation import NOTHING_TO_DO, Duration, invocation, remark
+from scoter.cli.output import print_json
 from scoter.cli.results import print_table
 from scoter.cli.session import crawl_session
 from scoter.core.display import size
@@ -39,20 +39,19 @@ def command(directory: str, dry_run: bool, **choices: Any) -> int:
       scoter prune mycrawl --segments-older-than 30d --dry-run
       scoter prune mycrawl --keep-segments 10 --versions
     """
-    options = invocation()
     with crawl_session("prune", directory) as session:
         from scoter.batch.prune import prune
 
         done = prune(session.crawl, now=session.now, dry_run=dry_run, **choices)
-    if options.json:
+    if invocation().json:
         for item in done.removed:
             print_json({"kind": item.kind, "name": item.name, "bytes": item.size, "removed": not dry_run})
     elif done.removed:
         rows = [{"kind": item.kind, "name": item.name, "size": size(item.size)} for item in done.removed]
         print_table(rows, ["kind", "name", "size"])
         click.echo(f"\n{'Would free' if dry_run else 'Freed'} {size(done.size)}")
-    for each in () if options.quiet else done.spared:
-        note(f"Kept {each.name}: {each.why}")
-    if not done.removed and not options.quiet:
-        note("There is nothing to remove.")
+    for each in done.spared:
+        remark(f"Kept {each.name}: {each.why}")
+    if not done.removed:
+        remark("There is nothing to remove.")
     return 0 if done.removed else NOTHING_TO_DO

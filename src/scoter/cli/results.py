@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import click
 
@@ -16,18 +16,21 @@ from scoter.cli.invocation import invocation
 from scoter.cli.output import cut, print_json, visible, width
 from scoter.errors import UsageError
 
+Result = TypeVar("Result")
 _MEASURED_ROWS = 1_000  # rows that decide how wide a table's columns are
 _GAP = "  "
 _WIDEST_CELL = 100  # columns to which a cell is padded in a pipe; longer cells are not truncated
 _NARROWEST_CELL = 8
 
 
-def print_result(result: Any, text: str) -> None:
-    """Print a result: as JSON with ``--json``, otherwise the given text."""
+def print_result(result: Result, shown: str | Callable[[Result], None]) -> None:
+    """Print a result: as JSON with ``--json``, otherwise the given text, or what the given function prints."""
     if invocation().json:
         print_json(result)
+    elif callable(shown):
+        shown(result)
     else:
-        click.echo(text)
+        click.echo(shown)
 
 
 def row_format(wants_csv: bool) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scoter.cli.inject import counts
-from scoter.cli.invocation import NOTHING_TO_DO, invocation, off_switch
-from scoter.cli.output import note, print_json, visible
+from scoter.cli.invocation import NOTHING_TO_DO, invocation, off_switch, remark
+from scoter.cli.output import visible
+from scoter.cli.results import print_result
 from scoter.cli.session import crawl_session
 from scoter.core.display import count
 
@@ -59,10 +60,7 @@ def command(directory: str, urls: tuple[str, ...], hosts: tuple[str, ...], **cho
                 f"sitemap {count(kept, 'URL')}, {count(snapshot.fetched, 'file')}, {snapshot.queued:,} to fetch"
             ),
         )
-    if invocation().json:
-        print_json(done)
-    else:
-        _print_summary(done)
+    print_result(done, _print_summary)
     return 0 if done.new or done.known else NOTHING_TO_DO
 
 
@@ -75,16 +73,12 @@ def _print_summary(done: SitemapResult) -> None:
         "not URLs": done.not_urls,
     }
     click.echo(counts(done.new, others))
-    if invocation().quiet:
-        return
     sites = f"; checked {count(done.sites, 'site')}, {done.without:,} without a sitemap" if done.sites else ""
-    note(f"Read {count(done.sitemaps, 'sitemap')}{sites}")
+    remark(f"Read {count(done.sitemaps, 'sitemap')}{sites}")
     if done.unread:
-        note(
-            "Not read, or only in part: "
-            + ", ".join(f"{number:,} {visible(why)}" for why, number in done.unread.items())
-        )
+        reasons = ", ".join(f"{number:,} {visible(why)}" for why, number in done.unread.items())
+        remark(f"Not read, or only in part: {reasons}")
     for problem in done.problems:
-        note(f"  {problem.url}: {visible(problem.why)}")
+        remark(f"  {problem.url}: {visible(problem.why)}")
     for each in done.complaints:
-        note(f"  {each.where}: {visible(each.text)}: {each.why}")
+        remark(f"  {each.where}: {visible(each.text)}: {each.why}")

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.invocation import NOTHING_TO_DO, invocation, off_switch
-from scoter.cli.output import note, print_json
-from scoter.cli.results import print_table
+from scoter.cli.invocation import NOTHING_TO_DO, off_switch, remark
+from scoter.cli.results import print_result, print_table
 from scoter.cli.session import crawl_session
 from scoter.core.display import count
 
@@ -39,14 +38,10 @@ def command(directory: str, segments: tuple[str, ...], **choices: Any) -> int:
 
         chosen = [session.crawl.segment(name) for name in segments] if segments else pending(session.crawl)
         if not chosen:
-            if not invocation().quiet:
-                note("There is no fetched segment that is not in the crawldb yet.")
+            remark("There is no fetched segment that is not in the crawldb yet.")
             return NOTHING_TO_DO
         done = updatedb(session.crawl, session.engine, session.scoped_config, chosen, now=session.now, **choices)
-    if invocation().json:
-        print_json(done)
-    else:
-        _print_summary(done)
+    print_result(done, _print_summary)
     return 0
 
 
@@ -56,5 +51,5 @@ def _print_summary(done: UpdateResult) -> None:
     click.echo(f"{segments}: {done.fetched:,} fetched, {count(done.links, 'link')}; {urls}")
     rows = [{"status": status, "URLs": f"{number:,}"} for status, number in sorted(done.statuses.items())]
     print_table(rows, ("status", "URLs"))
-    for name in () if invocation().quiet else done.unparsed:
-        note(f"{name} is not parsed yet, so its links were not added.")
+    for name in done.unparsed:
+        remark(f"{name} is not parsed yet, so its links were not added.")

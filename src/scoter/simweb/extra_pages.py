@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from scoter.simweb.facts import AnswerClass, Resource, SimLink
 from scoter.simweb.formats import PageMarkup
-from scoter.simweb.pages import is_followed, short_page
+from scoter.simweb.pages import is_followed, short_page, site_resource
 from scoter.simweb.rng import mix, random_ints
-from scoter.simweb.robots import verdict
 from scoter.simweb.sites import BRANCHES, SHUT_LINKED, SimSite, SimSites
 
 REDIRECTS = (301, 302, 303, 307, 308)
@@ -94,15 +93,13 @@ def trap_links(sites: SimSites, site: SimSite) -> list[SimLink]:
 
 def dead(site: SimSite, path: str, *, removed: bool) -> Resource:
     """Return a resource that was never there, or has been removed."""
-    return Resource(
-        host=site.name,
-        path=path,
+    return site_resource(
+        site,
+        path,
         answer=AnswerClass.REMOVED if removed else AnswerClass.NOT_FOUND,
         status=410 if removed else 404,
         content_type="text/html; charset=utf-8",
         body=lambda version: b"<!DOCTYPE html>\n<title>Nothing here</title>\n<p>There is nothing here.</p>\n",
-        verdict=verdict(site.profile.robots, path),
-        expected=not site.shut,
         shows="removed" if removed else "not-found",
     )
 
@@ -111,16 +108,15 @@ def moved(
     site: SimSite, path: str, status: int, target: str, *, location: str = "", shows: str = "", expected: bool = True
 ) -> Resource:
     """Return a redirect; ``location`` is how the header spells its target, if not in full."""
-    return Resource(
-        host=site.name,
-        path=path,
+    return site_resource(
+        site,
+        path,
         answer=AnswerClass.MOVED if status in PERMANENT else AnswerClass.MOVED_FOR_NOW,
         status=status,
         content_type="text/plain; charset=utf-8",
         body=lambda version: f"It is at {target or location} now.\n".encode(),
         location=location or target,
         target=target,
-        verdict=verdict(site.profile.robots, path),
         expected=expected and not site.shut,
         shows=shows or f"redirect-{status}",
     )

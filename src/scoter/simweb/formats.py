@@ -111,32 +111,29 @@ def html(page: PageMarkup) -> str:
         for place, link in enumerate(page.links)
     ]
     title = escape(page.title, quote=False)
-    parts = [f'<!DOCTYPE html>\n<html lang="{page.language}">\n<head>\n']
-    if page.charset:
-        parts.append(f'<meta charset="{page.charset}">\n')
-    parts.append(f"<title>{title}</title>\n")
-    if page.base:
-        parts.append(f'<base href="{page.base}">\n')
-    if page.refresh:
-        parts.append(f'<meta http-equiv="refresh" content="{escape(page.refresh)}">\n')
-    if page.robots:
-        parts.append(f'<meta name="robots" content="{page.robots}">\n')
-    if page.canonical:
-        parts.append(f'<link rel="canonical" href="{escape(page.canonical)}">\n')
-    if page.description:
-        shown = escape(page.description)
-        parts.append(
-            f'<meta name="description" content="{shown}">\n'
-            f'<meta property="og:type" content="article">\n'
-            f'<meta property="og:title" content="{escape(page.title)}">\n'
-            f'<meta property="og:description" content="{shown}">\n'
-            f'<meta property="og:url" content="{escape(page.url)}">\n'
-        )
-    if page.image:
-        parts.append(f'<meta property="og:image" content="{page.image}">\n')
-    parts.extend((page.head, f"</head>\n<body>\n<h1>{title}</h1>\n"))
-    parts.extend(_paragraphs(page, spelled))
-    parts.extend((page.body, "</body>\n</html>\n"))
+    shown = escape(page.description)
+    parts = [
+        f'<!DOCTYPE html>\n<html lang="{page.language}">\n<head>\n',
+        f'<meta charset="{page.charset}">\n' if page.charset else "",
+        f"<title>{title}</title>\n",
+        f'<base href="{page.base}">\n' if page.base else "",
+        f'<meta http-equiv="refresh" content="{escape(page.refresh)}">\n' if page.refresh else "",
+        f'<meta name="robots" content="{page.robots}">\n' if page.robots else "",
+        f'<link rel="canonical" href="{escape(page.canonical)}">\n' if page.canonical else "",
+        f'<meta name="description" content="{shown}">\n'
+        f'<meta property="og:type" content="article">\n'
+        f'<meta property="og:title" content="{escape(page.title)}">\n'
+        f'<meta property="og:description" content="{shown}">\n'
+        f'<meta property="og:url" content="{escape(page.url)}">\n'
+        if page.description
+        else "",
+        f'<meta property="og:image" content="{page.image}">\n' if page.image else "",
+        page.head,
+        f"</head>\n<body>\n<h1>{title}</h1>\n",
+        *_paragraphs(page, spelled),
+        page.body,
+        "</body>\n</html>\n",
+    ]
     return "".join(parts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
+from typing import Any
 from zlib import crc32
 
 from msgspec.structs import replace
@@ -20,6 +21,12 @@ _PERIODS = (DAY, 7 * DAY, 30 * DAY)
 _HEAD_CHARS = 1150
 _LINK_CHARS = 75
 LOGO = "/images/logo.png"
+
+
+def site_resource(site: SimSite, path: str, **fields: Any) -> Resource:
+    """Return a resource of a host with the verdict of its robots.txt; expected unless the host is shut."""
+    given = {"verdict": verdict(site.profile.robots, path), "expected": not site.shut, **fields}
+    return Resource(host=site.name, path=path, **given)
 
 
 def meta_robots(site: SimSite, number: int) -> str:
@@ -55,15 +62,14 @@ def page(sites: SimSites, site: SimSite, number: int, extras: tuple[SimLink, ...
     changes = fraction(bits >> 32) < spec.changing
     period = _PERIODS[bits % 3] if changes else 0
     links = (*extras, *_links(sites, site, number))
-    return Resource(
-        host=site.name,
-        path=path,
+    return site_resource(
+        site,
+        path,
         content_type=site.html,
         body=partial(_body, sites, site, number, title, links),
         links=links,
         nofollow=robots == "nofollow",
         noindex=robots == "noindex",
-        verdict=verdict(site.profile.robots, path),
         expected=not site.shut or number < SHUT_LINKED,
         title=title,
         language=site.profile.language,
@@ -185,16 +191,14 @@ def short_page(
     bits = crc32((key or f"{site.name}{path}").encode())
     given = document or PageMarkup(url=site.origin + path, title="")
     title = given.title or f"{prose('en', sites.spec.seed).title(bits)} {bits % 997}"
-    return Resource(
-        host=site.name,
-        path=path,
+    return site_resource(
+        site,
+        path,
         content_type="text/html; charset=utf-8",
         body=partial(_short_body, sites, given, title, links, bits),
         links=links,
         nofollow="nofollow" in given.robots,
         noindex="noindex" in given.robots,
-        verdict=verdict(site.profile.robots, path),
-        expected=not site.shut,
         title=title,
         language="en",
         encoding="utf-8",

@@ -16,10 +16,10 @@ from scoter.simweb import formats
 from scoter.simweb.extra_pages import REDIRECTS, dead, moved
 from scoter.simweb.facts import AnswerClass, Resource, SimLink, Validators
 from scoter.simweb.formats import PageMarkup
-from scoter.simweb.pages import LOGO, feed_of, short_page
+from scoter.simweb.pages import LOGO, feed_of, short_page, site_resource
 from scoter.simweb.prose import prose, slug
 from scoter.simweb.rng import mix
-from scoter.simweb.robots import PRESS, PRIVATE, WITH_FOLDER_RULES, RobotsKind, verdict
+from scoter.simweb.robots import PRESS, PRIVATE, WITH_FOLDER_RULES, RobotsKind
 from scoter.simweb.sites import SimSite, SimSites
 
 _FEED_ITEMS = 10
@@ -62,14 +62,12 @@ def plain_file(
     site: SimSite, path: str, content_type: str, body: bytes | partial[bytes], *, answer: AnswerClass, shows: str
 ) -> Resource:
     """Return a file that is not a page."""
-    return Resource(
-        host=site.name,
-        path=path,
+    return site_resource(
+        site,
+        path,
         answer=answer,
         content_type=content_type,
         body=(lambda version: body) if isinstance(body, bytes) else (lambda version: body()),
-        verdict=verdict(site.profile.robots, path),
-        expected=not site.shut,
         shows=shows,
         age=mix(site.index, len(path)) % 31_536_000,
         validators=Validators.BOTH,
