@@ -183,6 +183,11 @@ class Duration(click.ParamType["timedelta"]):
             raise UsageError(f"{value!r} {error}", where=where, hint=f"For example: {examples}") from None
 
 
+def duration_option(name: str, default: str, text: str) -> Decorator:
+    """Add an option that takes a duration."""
+    return click.option(name, type=Duration(), default=default, show_default=True, metavar="TIME", help=text)
+
+
 def _flag(name: str, text: str) -> click.Option:
     return click.Option([name], is_flag=True, expose_value=False, callback=_remember, help=text)
 

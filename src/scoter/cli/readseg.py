@@ -96,14 +96,8 @@ def _get(session: CrawlSession, segment: str | None, url: str, recode: bool) -> 
 def _dump(session: CrawlSession, segment: str | None, out: str, recode: bool, without: dict[str, bool]) -> int:
     from scoter.batch.readseg import SegmentParts, entries, entry_json, entry_lines, select_segments
 
-    wanted = SegmentParts(
-        content=not without["no_content"],
-        fetch=not without["no_fetch"],
-        generate=not without["no_generate"],
-        outlinks=not without["no_parse"],
-        parse_data=not without["no_parse_data"],
-        parse_text=not without["no_parse_text"],
-    )
+    parts = {name.removeprefix("no_"): not is_left_out for name, is_left_out in without.items()}
+    wanted = SegmentParts(outlinks=parts.pop("parse"), **parts)
     (one,) = select_segments(session.crawl, segment, newest=True)
     number = 0
     with open_output(out) as file:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import click
 
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import Decorator, invocation
 from scoter.cli.results import print_rows
 from scoter.cli.session import crawl_session
 
 
+def _by(*groups: str, default: str) -> Decorator:
+    return click.option("--by", type=click.Choice(groups), default=default, show_default=True, help="What to count by.")
+
+
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option(
-    "--by", type=click.Choice(["host", "domain"]), default="host", show_default=True, help="What to count by."
-)
+@_by("host", "domain", default="host")
 def crawlcomplete(directory: str, by: str) -> None:
     """Count fetched and unfetched URLs by host or domain.
 
@@ -35,13 +37,7 @@ def crawlcomplete(directory: str, by: str) -> None:
 
 @click.command()
 @click.argument("directory", metavar="DIR")
-@click.option(
-    "--by",
-    type=click.Choice(["host", "domain", "suffix", "tld"]),
-    default="domain",
-    show_default=True,
-    help="What to count by.",
-)
+@_by("host", "domain", "suffix", "tld", default="domain")
 def domainstats(directory: str, by: str) -> None:
     """Count pages by host, domain, suffix or top-level domain.
 

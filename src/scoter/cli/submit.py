@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from scoter.cli.files import bytes_to_read, open_lines
-from scoter.cli.invocation import Duration, invocation, service_options
+from scoter.cli.invocation import duration_option, invocation, service_options
 from scoter.cli.output import StatusLine, note, print_json, visible
 from scoter.cli.watch import connection_lost, event_row
 from scoter.core.display import count, duration, rate
@@ -43,22 +43,8 @@ _MOST_OPEN = 50_000  # URLs whose outcome is awaited at a time
 @click.option("--force", is_flag=True, help="Fetch URLs again that are already known.")
 @click.option("--callback", default="", metavar="URL", help="Webhook that receives each outcome.")
 @click.option("--wait", is_flag=True, help="Show the outcome of each URL as it arrives.")
-@click.option(
-    "--within",
-    type=Duration(),
-    default="60s",
-    show_default=True,
-    metavar="TIME",
-    help="With --wait: stop when no outcome has arrived for this long.",
-)
-@click.option(
-    "--patience",
-    type=Duration(),
-    default="10m",
-    show_default=True,
-    metavar="TIME",
-    help="How long to retry when the service is full.",
-)
+@duration_option("--within", "60s", "With --wait: stop when no outcome has arrived for this long.")
+@duration_option("--patience", "10m", "How long to retry when the service is full.")
 @service_options
 def command(
     texts: tuple[str, ...],

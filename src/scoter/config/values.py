@@ -238,12 +238,8 @@ def _example(field: Field) -> str:
 
 
 def _bounds(field: Field) -> str:
-    low, high = field.setting.at_least, field.setting.at_most
-    if low is None and high is None:
-        return ""
-    parts = [] if low is None else [f"from {_bound(field.type, low)}"]
-    parts += [] if high is None else [f"to {_bound(field.type, high)}"]
-    return " " + " ".join(parts)
+    bounds = (("from", field.setting.at_least), ("to", field.setting.at_most))
+    return "".join(f" {word} {_bound(field.type, bound)}" for word, bound in bounds if bound is not None)
 
 
 def _bound(type_: SettingType, bound: Any) -> str:

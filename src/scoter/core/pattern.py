@@ -11,6 +11,7 @@ up to a length that depends on the size of the patterns, from ``SHORTEST_LIMIT``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]
@@ -260,14 +261,6 @@ def _group_at(text: str, at: int, translation: Translation) -> tuple[int, int]:
 
 
 def _merged(parts: Iterable[str | int]) -> Iterator[str | int]:
-    words = ""
-    for part in parts:
-        if isinstance(part, str):
-            words += part
-            continue
-        if words:
-            yield words
-        words = ""
-        yield part
-    if words:
-        yield words
+    for is_text, group in groupby(parts, key=lambda part: isinstance(part, str)):
+        found = list(group)
+        yield from ["".join(map(str, found))] if is_text else found

@@ -275,15 +275,7 @@ class SimSites:
 
     def _site(self, place: int) -> SimSite:
         spec = self.spec
-        if place < spec.hosts:
-            profile = profile_of(spec.seed, place)
-            return SimSite(seed=spec.seed, index=place, name=self.names[place], size=self.sizes[place], profile=profile)
-        fault = self.faults[place - spec.hosts]
-        return SimSite(
-            seed=spec.seed,
-            index=place,
-            name=self.names[place],
-            size=fault_size(fault),
-            profile=fault_profile(fault),
-            fault=fault,
-        )
+        fault = self.faults[place - spec.hosts] if place >= spec.hosts else ""
+        profile = fault_profile(fault) if fault else profile_of(spec.seed, place)
+        size = fault_size(fault) if fault else self.sizes[place]
+        return SimSite(seed=spec.seed, index=place, name=self.names[place], size=size, profile=profile, fault=fault)

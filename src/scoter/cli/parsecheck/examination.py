@@ -22,6 +22,7 @@ from scoter.parse.encoding import decode_page
 from scoter.parse.mediatype import TEXT
 from scoter.plugins import POINTS, active, chain, installed
 
+ROBOTS_FLAGS = ("noindex", "nofollow", "noarchive", "nosnippet")
 _SLOW = 3.0  # seconds; documents that take longer are not parsed a second time to measure the time
 
 
@@ -203,13 +204,7 @@ def _page(page: Page) -> dict[str, Any]:
         "language": page.language,
         "media_type": page.media_type,
         "doubt": page.doubt,
-        "robots": {
-            "noindex": page.noindex,
-            "nofollow": page.nofollow,
-            "noarchive": page.noarchive,
-            "nosnippet": page.nosnippet,
-            "unavailable_after": page.unavailable_after,
-        },
+        "robots": {name: getattr(page, name) for name in (*ROBOTS_FLAGS, "unavailable_after")},
         "canonical": page.canonical and page.canonical.text,
         "base": page.base and page.base.text,
         "refresh": page.refresh and {"url": page.refresh.target.text, "seconds": page.refresh.seconds},
@@ -229,19 +224,16 @@ def _inner_object(inner: InnerPage) -> dict[str, Any]:
         **_page(inner.page),
         "links": [_outlink(link) for link in inner.page.outlinks],
         "kept_links": inner.kept,
-        "dropped": None if inner.dropped is None else inner.dropped.value,
+        "dropped": inner.dropped and inner.dropped.value,
     }
 
 
 def _link(outcome: LinkOutcome) -> dict[str, Any]:
-    kept = outcome.target is not None
-    dropped = None if outcome.dropped is None else outcome.dropped.value
-    target = outcome.target and outcome.target.text
     return {
         **_outlink(outcome.link),
-        "kept": kept,
-        "kept_as": target,
-        "dropped": dropped,
+        "kept": outcome.target is not None,
+        "kept_as": outcome.target and outcome.target.text,
+        "dropped": outcome.dropped and outcome.dropped.value,
         "detail": outcome.detail or None,
     }
 

@@ -9,7 +9,7 @@ from typing import Final
 from scoter.batch.crawldir.export import utc_text
 from scoter.cli.output import width
 from scoter.cli.parsecheck.document import CheckedDocument, file_url
-from scoter.cli.parsecheck.examination import Examination, InnerPage, LinkOutcome
+from scoter.cli.parsecheck.examination import ROBOTS_FLAGS, Examination, InnerPage, LinkOutcome
 from scoter.cli.parsecheck.layout import LABEL_WIDTH, TextLine, clipped, columns, excerpt, fact, title, wrapped
 from scoter.core.display import count, duration, size
 from scoter.core.metadata import Image, Media, PageMetadata, Product
@@ -179,8 +179,7 @@ def _page(page: Page) -> Iterator[TextLine]:
 
 
 def _robots(page: Page) -> str:
-    flags = ("noindex", "nofollow", "noarchive", "nosnippet")
-    directives = [name for name in flags if getattr(page, name)]
+    directives = [name for name in ROBOTS_FLAGS if getattr(page, name)]
     if page.unavailable_after is not None:
         directives.append(f"unavailable after {utc_text(page.unavailable_after)}")
     return ", ".join(directives)
@@ -268,13 +267,8 @@ def _timings(document: CheckedDocument, found: Examination) -> Iterator[TextLine
     yield from title("Time")
     if document.timings is not None:
         at = document.timings
-        phases = (
-            ("resolved", at.resolved),
-            ("connected", at.connected),
-            ("secured", at.secured),
-            ("first byte", at.first_byte),
-        )
-        details = ", ".join(f"{name} {duration(value)}" for name, value in phases if value)
+        phases = {name: getattr(at, name) for name in ("resolved", "connected", "secured", "first_byte")}
+        details = ", ".join(f"{name.replace('_', ' ')} {duration(value)}" for name, value in phases.items() if value)
         yield from fact("fetch", duration(at.total), details)
         yield from fact("before it", duration(document.waited), "robots.txt, redirects, politeness delays")
     if found.again is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -164,24 +165,31 @@ class _ExpressionParser:
         self._depth += 1
         if self._depth > DEEPEST:
             raise ExprError(f"nested deeper than {DEEPEST} levels", self._text, self._peek().at)
-        node = self._both()
-        while sign := self._take("or"):
-            node = Binary("or", node, self._both(), sign.at)
+        node = self._chained(self._both, "or")
         self._depth -= 1
         return node
 
     def _both(self) -> Node:
-        node = self._negated()
-        while sign := self._take("and"):
-            node = Binary("and", node, self._negated(), sign.at)
+        return self._chained(self._negated, "and")
+
+    def _chained(self, operand: Callable[[], Node], *signs: str) -> Node:
+        """Parse operands with binary operators between them, from left to right."""
+        node = operand()
+        while sign := self._take(*signs):
+            node = Binary(sign.text, node, operand(), sign.at)
         return node
 
+    def _prefixes(self, sign: str) -> list[Token]:
+        """Take the operators before an operand and return them, the innermost first."""
+        found: list[Token] = []
+        while token := self._take(sign):
+            found.insert(0, token)
+        return found
+
     def _negated(self) -> Node:
-        signs = []
-        while sign := self._take("not"):
-            signs.append(sign)
+        signs = self._prefixes("not")
         node = self._compared()
-        for sign in reversed(signs):
+        for sign in signs:
             node = Unary("not", node, sign.at)
         return node
 
@@ -211,23 +219,15 @@ class _ExpressionParser:
         return tuple(found)
 
     def _sum(self) -> Node:
-        node = self._product()
-        while sign := self._take("+", "-"):
-            node = Binary(sign.text, node, self._product(), sign.at)
-        return node
+        return self._chained(self._product, "+", "-")
 
     def _product(self) -> Node:
-        node = self._signed()
-        while sign := self._take("*", "/"):
-            node = Binary(sign.text, node, self._signed(), sign.at)
-        return node
+        return self._chained(self._signed, "*", "/")
 
     def _signed(self) -> Node:
-        signs = []
-        while sign := self._take("-"):
-            signs.append(sign)
+        signs = self._prefixes("-")
         node = self._single()
-        for sign in reversed(signs):
+        for sign in signs:
             if isinstance(node, Literal) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
                 node = Literal(-node.value, sign.at, node.unit)
             else:
