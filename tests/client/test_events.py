@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.client.service import DROP, Clients, FakeService, Said, event, problem, said, stream
 
 from scoter.client import ClientError, Event, Gap, Unreachable
-from scoter.client.events import EventSubscription, SseFrame, SseReader, stream_ended
+from scoter.client.events import STREAM_ENDED, EventSubscription, SseFrame, SseReader
 
 HELLO = b"retry: 1000\n\n"
 
@@ -140,7 +140,7 @@ def test_every_event_arrives_once_wherever_the_stream_breaks(number: int, cuts: 
         text = (HELLO + b"".join(log[after:]))[:cut]
         listening.opened()
         found += listening.feed(text)
-        assert 0 < listening.lost(stream_ended("http://a/")) <= 30
+        assert 0 < listening.lost(Unreachable("http://a/", STREAM_ENDED)) <= 30
 
     assert numbers(found) == list(range(1, number + 1))
 

@@ -26,7 +26,7 @@ from scoter.client.address import DEFAULT_URL, parse_address, request_headers
 from scoter.client.calls import ApiAnswer, ApiCall, Steps
 from scoter.client.connection import ClientConnection, ConnectionDropped
 from scoter.client.errors import ClientError, Unreachable
-from scoter.client.events import SILENCE, EventSubscription, stream_ended
+from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
 from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher, grouped
 from scoter.client.sync import LARGEST_ANSWER
 from scoter.live.records import Event, UrlRecord
@@ -189,7 +189,7 @@ class AsyncClient:
                             on_open()
                         for each in found:
                             yield each
-                error: ClientError = stream_ended(str(self._address))
+                error: ClientError = Unreachable(str(self._address), STREAM_ENDED)
             except ClientError as raised:
                 error = raised
             pause = subscription.lost(error)

@@ -175,13 +175,13 @@ def _either(raw: msgspec.Raw) -> UrlRecord | Missing:
         return decoded(bytes(raw), Missing)
 
 
-def chunks(urls: Iterable[str], most: int = MAX_URLS, most_bytes: int = MAX_BYTES) -> Iterable[list[str]]:
+def chunks(urls: Iterable[str], most: int = MAX_URLS) -> Iterable[list[str]]:
     """Split URLs into groups that fit into one lookup."""
     group: list[str] = []
     size = 0
     for url in urls:
         length = 4 * len(url) + 3
-        if group and (len(group) >= most or size + length > most_bytes):
+        if group and (len(group) >= most or size + length > MAX_BYTES):
             yield group
             group, size = [], 0
         group.append(url)

@@ -10,13 +10,14 @@ from msgspec import Struct
 
 from scoter.api import Gap
 from scoter.client.calls import ApiAnswer, decoded, problem_of
-from scoter.client.errors import ClientError, Unreachable, not_understood
+from scoter.client.errors import ClientError, not_understood
 from scoter.core.display import size
 from scoter.live.records import Event
 
 LARGEST_FRAME: Final = 4 * 2**20
 SILENCE: Final = 45.0
 """Seconds without a byte after which a stream is given up: the service sends a heartbeat every fifteen."""
+STREAM_ENDED: Final = "the event stream ended"
 _BOM: Final = b"\xef\xbb\xbf"
 _DEFAULT_PAUSE: Final = 2.0
 _SHORTEST_PAUSE: Final = 0.1
@@ -159,8 +160,3 @@ class EventSubscription:
         if self._without > self._patience:
             raise error
         return pause
-
-
-def stream_ended(url: str) -> Unreachable:
-    """Return the error for a stream that the service ended."""
-    return Unreachable(url, "the event stream ended")

@@ -128,11 +128,11 @@ class SubmissionBatcher:
         return taken
 
     def _settle(self, taken: Sequence[_Unsent], receipts: Sequence[Receipt]) -> list[Receipt]:
-        settled = []
-        for each, receipt in zip(taken, receipts, strict=True):
-            if receipt.status is not Outcome.REFUSED or not self._delay(each, receipt.retry_after):
-                settled.append(receipt)
-        return settled
+        return [
+            receipt
+            for each, receipt in zip(taken, receipts, strict=True)
+            if receipt.status is not Outcome.REFUSED or not self._delay(each, receipt.retry_after)
+        ]
 
     def _delay(self, each: _Unsent, retry_after: float | None) -> bool:
         later = _DEFAULT_DELAY if retry_after is None else max(retry_after, _FIRST_PAUSE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import ssl
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Self, TypeVar
@@ -26,7 +25,7 @@ from scoter.client import calls
 from scoter.client.address import DEFAULT_URL, ServiceAddress, parse_address, request_headers
 from scoter.client.calls import ApiAnswer, ApiCall, Steps
 from scoter.client.errors import ClientError, Unreachable, failure_reason, not_understood
-from scoter.client.events import SILENCE, EventSubscription, stream_ended
+from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
 from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher
 from scoter.core.display import size
 from scoter.live.records import Event, UrlRecord
@@ -178,7 +177,7 @@ class Client:
                         is_open = True
                         on_open()
                     yield from found
-                error: ClientError = stream_ended(str(self._address))
+                error: ClientError = Unreachable(str(self._address), STREAM_ENDED)
             except ClientError as raised:
                 error = raised
             pause = subscription.lost(error)
@@ -256,11 +255,8 @@ class Client:
 
 
 def _connection(where: ServiceAddress, timeout: float) -> http.client.HTTPConnection:
-    if where.scheme == "https":
-        return http.client.HTTPSConnection(
-            where.host, where.port, timeout=timeout, context=ssl.create_default_context()
-        )
-    return http.client.HTTPConnection(where.host, where.port, timeout=timeout)
+    kind = http.client.HTTPSConnection if where.scheme == "https" else http.client.HTTPConnection
+    return kind(where.host, where.port, timeout=timeout)
 
 
 def _answer(response: http.client.HTTPResponse) -> ApiAnswer:

@@ -76,37 +76,34 @@ class Acceptance:
 
     async def take(self, messages: Sequence[Message]) -> Sequence[TakeResult]:
         """Accept messages in one write; return a result for each, in order."""
-        answers: list[Overloaded | None] = []
-        read: list[_ExtractedUrls] = []
+        found: list[_ExtractedUrls | Overloaded] = []
         names = set()
         for message in messages:
-            found = self._read(message)
-            refusal = self._refusal(found.urls)
+            each = self._read(message)
+            refusal = self._refusal(each.urls)
             # A repeated message needs no space, and must not be refused.
-            if refusal is not None and (message.id in names or self._backlog.is_done(message.id) is not None):
-                refusal = None
-            answers.append(refusal)
-            if refusal is None:
-                read.append(found)
-                names.add(message.id)
-                self._expect(found.urls, 1)
+            if refusal is not None and message.id not in names and self._backlog.is_done(message.id) is None:
+                found.append(refusal)
+                continue
+            found.append(each)
+            names.add(message.id)
+            self._expect(each.urls, 1)
+        read = [each for each in found if isinstance(each, _ExtractedUrls)]
         try:
-            kept = (
-                await self._intake.accept([(each.message, [url.text for url in each.urls]) for each in read])
-                if read
-                else ()
-            )
+            wanted = [(each.message, [url.text for url in each.urls]) for each in read]
+            kept = iter(await self._intake.accept(wanted) if wanted else ())
         finally:
             # The journal counts them now, or they were not accepted.
             for each in read:
                 self._expect(each.urls, -1)
-        if kept:
+        if read:
             self._on_accepted()
-        taken = iter(
-            Taken(accepted=accepted, unusable=each.unusable, left_out=each.left_out)
-            for accepted, each in zip(kept, read, strict=True)
-        )
-        return [next(taken) if refusal is None else refusal for refusal in answers]
+        return [
+            Taken(accepted=next(kept), unusable=each.unusable, left_out=each.left_out)
+            if isinstance(each, _ExtractedUrls)
+            else each
+            for each in found
+        ]
 
     def _expect(self, urls: Sequence[Url], more: int) -> None:
         """Add URLs to those being written, or remove them if ``more`` is -1."""

@@ -59,9 +59,7 @@ def pipeline(
     )
 
 
-def timed(
-    name: str, stage: Service[Context, Context], timer: Callable[[], float] = time.perf_counter
-) -> Stage[Context, Context]:
+def timed(name: str, stage: Service[Context, Context], timer: Callable[[], float]) -> Stage[Context, Context]:
     """Return a stage that adds its duration to the context."""
 
     async def run(context: Context) -> Context:

@@ -135,16 +135,15 @@ class Scheduler:
             opened = await self._intake.open(self._reader, room, self._lease)
         except Unavailable as error:  # accepted messages are safe
             self._pause(error)
-            return ()
         except ScoterError as error:
             _log.warning("cannot read the journal: %s", error)
-            return ()
         except Exception:
             _log.exception("cannot read the journal")
-            return ()
-        self._storage_pause.opened(len(opened))
-        self._has_more = len(opened) >= room
-        return opened
+        else:
+            self._storage_pause.opened(len(opened))
+            self._has_more = len(opened) >= room
+            return opened
+        return ()
 
     def _pause(self, error: Unavailable) -> None:
         """Start nothing for a while, and return the entries that have not started."""

@@ -112,8 +112,8 @@ class Api:
         if isinstance(query, Problem):
             return query
         body = None
-        if matched.decode is not None:
-            body = await read_json(receive, scope["headers"], self._services.web, matched.decode)
+        if route.decode is not None:
+            body = await read_json(receive, scope["headers"], self._services.web, route.decode)
             if body is None or isinstance(body, Problem):
                 return body
         call = ApiRequest(body=body, query=query, path=matched.path, headers=dict(scope["headers"]))

@@ -11,6 +11,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -161,13 +162,8 @@ _ROBOTS = ("robots_denied", "robots_unreachable", "crawl_delay")
 class ServiceMetrics:
     """All metrics of the service; ``gauges`` maps groups to functions that return current values by name."""
 
-    def __init__(
-        self,
-        gauges: Mapping[str, Callable[[], Mapping[str, float]]] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._clock = clock
-        self._began = clock()
+    def __init__(self, gauges: Mapping[str, Callable[[], Mapping[str, float]]] = MappingProxyType({})) -> None:
+        self._began = time.monotonic()
         self.requests = Counter("scoter_http_requests_total", "Requests answered.", ("route", "status"))
         self.request_seconds = Histogram("scoter_http_request_seconds", "Time to answer a request.", "route")
         self.messages = Counter("scoter_messages_total", "Messages received.", ("outcome",))
@@ -179,13 +175,11 @@ class ServiceMetrics:
         self.stages = Histogram("scoter_stage_seconds", "Time in each stage of the pipeline.", "stage")
         self.deliveries = Counter("scoter_deliveries_total", "Attempts to deliver to webhooks.", ("outcome",))
         self.refused = Counter(
-            "scoter_connections_refused_total",
-            "Connections refused or closed because of their clients.",
-            ("reason",),
+            "scoter_connections_refused_total", "Connections refused or closed because of their clients.", ("reason",)
         )
         self._gauges = {
             name: Gauge(f"scoter_{name}", f"{name.replace('_', ' ').capitalize()} now.", ask)
-            for name, ask in (gauges or {}).items()
+            for name, ask in gauges.items()
         }
 
     def done(self, context: Context) -> None:
@@ -228,7 +222,7 @@ class ServiceMetrics:
                 name = metric.name.removeprefix("scoter_").removesuffix("_total")
                 counts |= {".".join((name, *labels)): value for labels, value in metric.values.items()}
         return Statistics(
-            uptime=self._clock() - self._began,
+            uptime=time.monotonic() - self._began,
             counts=counts,
             gauges={f"{name}.{of}": value for name, gauge in self._gauges.items() for of, value in gauge.ask().items()},
             stages={
@@ -253,13 +247,9 @@ class MetricsReport(Struct, frozen=True, kw_only=True):
 class LookupMetrics:
     """The counters of a lookup process."""
 
-    def __init__(
-        self,
-        access: AccessControl,
-        take_uses: Callable[[], Mapping[str, datetime]] = dict,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self.clock = clock
+    clock = staticmethod(time.perf_counter)
+
+    def __init__(self, access: AccessControl, take_uses: Callable[[], Mapping[str, datetime]] = dict) -> None:
         self._access = access
         self._take_uses = take_uses
         self._begin()

@@ -33,6 +33,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
     ``problems`` are additional error statuses. A route that ``waits`` is cancelled when the client disconnects; one
     that ``needs_key`` requires a key even if access is open. ``scope`` is ``None`` for a public route.
+    ``decode`` decodes a body.
     """
 
     method: str
@@ -46,11 +47,15 @@ class Route(Struct, frozen=True, kw_only=True):
     problems: Sequence[int] = ()
     waits: bool = False
     needs_key: bool = False
+    decode: Callable[[bytes], Any] | None = None
 
 
 def route(method: str, path: str, responses: Mapping[int, ResponseSpec], **more: Any) -> Callable[[Handler], Route]:
     """Return a decorator that turns a handler into a route, whose summary is the docstring of the handler."""
-    return lambda run: Route(method=method, path=path, run=run, summary=run.__doc__ or "", responses=responses, **more)
+    decode = msgspec.json.Decoder(more["body"]).decode if "body" in more else None
+    return lambda run: Route(
+        method=method, path=path, run=run, summary=run.__doc__ or "", responses=responses, decode=decode, **more
+    )
 
 
 class RouteMatch(Struct, frozen=True):
@@ -59,7 +64,6 @@ class RouteMatch(Struct, frozen=True):
     route: Route | None = None
     path: Mapping[str, str] = {}
     allowed: tuple[str, ...] = ()
-    decode: Callable[[bytes], Any] | None = None
 
 
 class Router:
@@ -68,13 +72,10 @@ class Router:
     def __init__(self, routes: Sequence[Route]) -> None:
         self._plain: dict[bytes, dict[str, Route]] = {}
         self._with_parameter: dict[bytes, dict[str, Route]] = {}
-        self._decoders: dict[str, Callable[[bytes], Any]] = {}
         for route in routes:
             before, brace, _ = route.path.partition("{")
             table = self._with_parameter if brace else self._plain
             table.setdefault(before.encode(), {})[route.method] = route
-            if route.body is not None:
-                self._decoders[route.method + route.path] = msgspec.json.Decoder(route.body).decode
 
     def find(self, method: str, raw_path: bytes) -> RouteMatch:
         """Return the route, or the methods that the path supports; neither if there is no such path."""
@@ -90,4 +91,4 @@ class Router:
         route = methods.get("GET" if method == "HEAD" else method)
         if route is None:
             return RouteMatch(allowed=tuple(sorted({*methods, "HEAD"} if "GET" in methods else methods)))
-        return RouteMatch(route, path, decode=self._decoders.get(route.method + route.path))
+        return RouteMatch(route, path)

@@ -13,7 +13,7 @@ import hmac
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Final, Protocol
@@ -76,6 +76,9 @@ class DeliveryBackoff(Struct, frozen=True, kw_only=True):
         return min(self.longest, self.first * 2.0 ** min(tries, 30))
 
 
+_BACKOFF: Final = DeliveryBackoff()
+
+
 class DeliveryLimits(Struct, frozen=True, kw_only=True):
     """Simultaneous deliveries, in total and per host; the lease and timeout of one; seconds between polls.
 
@@ -122,7 +125,6 @@ class Webhooks:
         secret: bytes,
         *,
         metrics: ServiceMetrics | None = None,
-        backoff: DeliveryBackoff = DeliveryBackoff(),  # noqa: B008  frozen
         pace: DeliveryLimits = DeliveryLimits(),  # noqa: B008  frozen
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         chance: Callable[[], float] = random.random,
@@ -132,7 +134,6 @@ class Webhooks:
         self._post = post
         self._secret = secret
         self._metrics = metrics or ServiceMetrics()
-        self._backoff = backoff
         self._pace = pace
         self._clock = clock
         self._chance = chance
@@ -185,7 +186,10 @@ class Webhooks:
             if (pause := self._begin(delivery)) is not None:
                 crowded[delivery.id] = pause
         if crowded:
-            await self._postpone(crowded)
+            try:
+                await self._deliveries.put_off(crowded)
+            except ScoterError as error:  # their leases expire, and they become due again
+                _log.warning("cannot postpone deliveries: %s", error)
             if len(due) >= room:  # there may be others behind them that can start
                 self._stirred.set()
         return len(due) - len(crowded)
@@ -235,12 +239,6 @@ class Webhooks:
         except TimeoutError:
             return PostResult(why="timed out")
 
-    async def _postpone(self, crowded: Mapping[str, timedelta]) -> None:
-        try:
-            await self._deliveries.put_off(crowded)
-        except ScoterError as error:  # their leases expire, and they become due again
-            _log.warning("cannot postpone deliveries: %s", error)
-
     async def _note(self, delivery: Delivery, posted: PostResult) -> None:
         try:
             if 200 <= posted.status < 300:
@@ -249,7 +247,7 @@ class Webhooks:
                 return
             why = posted.why or f"status {posted.status}"
             age = self._clock() - delivery.event.at
-            again = None if posted.is_refused else self._backoff.retry_in(delivery.tries, age, self._chance())
+            again = None if posted.is_refused else _BACKOFF.retry_in(delivery.tries, age, self._chance())
             self._metrics.deliveries.add("given_up" if again is None else "failed")
             await self._deliveries.failed(delivery.id, again, why[:_LONGEST_REASON])
         except ScoterError as error:  # its lease expires, and it is retried

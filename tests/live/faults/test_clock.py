@@ -133,7 +133,8 @@ class TestArchives:
 
     def test_archive_file_is_finished_on_time_after_the_clock_was_set_back(self, tmp_path: Path, clock: Clock) -> None:
         seconds = 0.0
-        with LiveWarcWriter(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock, timer=lambda: seconds) as archive:
+        with LiveWarcWriter(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock) as archive:
+            archive.timer = lambda: seconds
             archive.write(exchange(A, b"body"))
             assert archive.finish_if_due() is None
             clock.now -= 30 * DAY
@@ -147,7 +148,8 @@ class TestArchives:
     def test_sealed_archive_file_takes_no_more_after_the_clock_was_set_back(
         self, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with LiveWarcWriter(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock, timer=lambda: 0.0) as archive:
+        with LiveWarcWriter(tmp_path, "live", ABOUT, size=2**30, age=HOUR, now=clock) as archive:
+            archive.timer = lambda: 0.0
             archive.write(exchange(A, b"body"))
             clock.now += HOUR
             with monkeypatch.context() as broken:

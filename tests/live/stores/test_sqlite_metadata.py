@@ -12,12 +12,17 @@ from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.metadata import SqliteMetadata, SqliteMetadataReader, key_of, open_readonly
 
 
+@pytest.fixture
+def same_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scoter.live.sqlite.metadata.key_of", lambda url: 7)
+
+
 class TestMetadataWhereAllKeysAreTheSame(MetadataContract):
     """With a constant key all but one record go to the overflow table."""
 
     @pytest.fixture
-    def metadata(self, db: ServiceDb) -> MetadataStore:
-        return SqliteMetadata(db, key=lambda url: 7)
+    def metadata(self, db: ServiceDb, same_keys: None) -> MetadataStore:
+        return SqliteMetadata(db)
 
 
 def test_keys_fit_into_sqlite_integers() -> None:
@@ -28,8 +33,10 @@ def test_keys_fit_into_sqlite_integers() -> None:
     assert key_of("https://example.com/") == key_of("https://example.com/")
 
 
-async def test_overflow_url_keeps_one_row_after_the_colliding_one_expires(db: ServiceDb, time: Time) -> None:
-    metadata = SqliteMetadata(db, key=lambda url: 7)
+async def test_overflow_url_keeps_one_row_after_the_colliding_one_expires(
+    db: ServiceDb, time: Time, same_keys: None
+) -> None:
+    metadata = SqliteMetadata(db)
     await metadata.put([stored("first", lives=10), stored("second", value=b"direct")])
     time.passes(10)
     assert await metadata.expire(10) == 1

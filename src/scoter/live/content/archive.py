@@ -177,29 +177,17 @@ class LiveWarcWriter(WarcWriter):
     It also measures a file's age with the monotonic clock, so that setting back the wall clock keeps no file open.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        prefix: str,
-        about: ArchiveInfo,
-        *,
-        size: int,
-        age: timedelta,
-        now: Callable[[], datetime],
-        timer: Callable[[], float] = time.monotonic,
-    ) -> None:
-        super().__init__(folder, prefix, about, size=size, age=age, now=now)
-        self._timer = timer
-        self._since: tuple[WarcPart | None, float] = (None, 0.0)
+    timer: Callable[[], float] = staticmethod(time.monotonic)
+    _since: tuple[WarcPart | None, float] = (None, 0.0)
 
     def finish_if_due(self) -> Path | None:
         part = self._part
         if part is None:
             return None
         if self._since[0] is not part:
-            self._since = part, self._timer()
+            self._since = part, self.timer()
         # A sealed file takes no more records; an earlier attempt to rename it failed.
-        if part.is_sealed or self._timer() - self._since[1] >= self._age.total_seconds():
+        if part.is_sealed or self.timer() - self._since[1] >= self._age.total_seconds():
             return self.finish()
         return super().finish_if_due()
 

@@ -149,48 +149,38 @@ class FetchLog:
         async with self._lock:
             done = 0
             while self.number < upto:
-                part = await self._gather(upto)
-                if part is None:
+                found = await self._gather(upto)
+                if found is None:
                     break
-                piece = LogFile(part.hour, self._state.generation, part.first, part.last, is_part=True)
-                await asyncio.to_thread(write_part, self.folder, piece, part.tables)
-                self._state = LogState(self._state.generation, part.last)
-                self._timings.forget(part.outcomes)
-                done += len(part.outcomes)
+                piece, tables, outcomes = found
+                await asyncio.to_thread(write_part, self.folder, piece, tables)
+                self._state = LogState(piece.generation, piece.last)
+                self._timings.forget(outcomes)
+                done += len(outcomes)
             return done
 
-    async def _gather(self, upto: int) -> _LogPartDraft | None:
-        """Return the next events of one hour, at most the rows of a part."""
+    async def _gather(self, upto: int) -> tuple[LogFile, list[Any], list[tuple[str, str]]] | None:
+        """Return the next part: events of one hour, as Arrow columns, and their (message, URL).
+
+        As columns they take a tenth of the memory.
+        """
         following = self._events.since(self.number, 1)
         if not following or following[0].number > upto:
             return None
-        part = _LogPartDraft(following[0])
-        while len(part.outcomes) < self._rows:
-            following = self._events.since(part.last, min(_SLICE, self._rows - len(part.outcomes)))
-            fitting = list(takewhile(lambda event: event.number <= upto and hour_of(event.at) == part.hour, following))
+        hour, first = hour_of(following[0].at), following[0].number
+        last = first - 1
+        tables: list[Any] = []
+        outcomes: list[tuple[str, str]] = []
+        while len(outcomes) < self._rows:
+            following = self._events.since(last, min(_SLICE, self._rows - len(outcomes)))
+            fitting = list(takewhile(lambda event: event.number <= upto and hour_of(event.at) == hour, following))
             if fitting:
-                part.add(fitting, await asyncio.to_thread(self._table, fitting))
+                last = fitting[-1].number
+                tables.append(await asyncio.to_thread(self._table, fitting))
+                outcomes += [(event.message, event.url) for event in fitting]
             if not fitting or len(fitting) < len(following):
                 break
-        return part
+        return LogFile(hour, self._state.generation, first, last, is_part=True), tables, outcomes
 
     def _table(self, events: Sequence[Event]) -> Any:
         return table_of([row_of(event, self._timings.get(event.message, event.url)) for event in events])
-
-
-class _LogPartDraft:
-    """Events of one hour before they are written; as Arrow columns they take a tenth of the memory."""
-
-    def __init__(self, first: Event) -> None:
-        """``first`` is the first event that will be added."""
-        self.hour = hour_of(first.at)
-        self.first = first.number
-        self.last = first.number - 1
-        self.tables: list[Any] = []
-        self.outcomes: list[tuple[str, str]] = []  # (message, URL)
-
-    def add(self, events: Sequence[Event], table: Any) -> None:
-        """Add the next events and the table of their rows."""
-        self.last = events[-1].number
-        self.tables.append(table)
-        self.outcomes += [(event.message, event.url) for event in events]

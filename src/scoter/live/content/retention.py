@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from scoter.config.sections.live import LiveSettings
 from scoter.errors import ScoterError
@@ -58,7 +57,6 @@ class Retention:
         metadata: MetadataStore,
         events: PrunableEvents,
         clock: Callable[[], datetime] = utc_now,
-        at_once: int = AT_ONCE,
     ) -> None:
         self._keeping = keeping
         self._content = content
@@ -66,10 +64,9 @@ class Retention:
         self._metadata = metadata
         self._events = events
         self._clock = clock
-        self._at_once = at_once
 
     async def sweep(self, *, by_age: bool = True) -> SweepResult:
-        """Remove data past its limit; at most ``at_once`` records and events.
+        """Remove data past its limit; at most ``AT_ONCE`` records and events.
 
         Without ``by_age``, for when the clock cannot be trusted, only the limits on number and size apply. A failure in
         one step, as on a full disk, does not stop the other steps; the first one is raised at the end.
@@ -77,24 +74,23 @@ class Retention:
         now, keeping = self._clock(), self._keeping
         before = now - keeping.content_for if by_age and keeping.content_for is not None else None
         problems: list[ScoterError] = []
-        swept = SweepResult()
+        archives = size = log_files = records = events = 0
         with _noting(problems):
             archives, size = await asyncio.to_thread(expire_archives, self._content, before, keeping.content_size)
-            swept = replace(swept, archives=archives, archived_bytes=size)
-        if by_age and keeping.log_for is not None:
-            with _noting(problems):
-                swept = replace(swept, log_files=await self._log.expire(now - keeping.log_for))
-        if by_age:
-            with _noting(problems):
-                swept = replace(swept, records=await self._metadata.expire(self._at_once))
+        with _noting(problems):
+            if by_age and keeping.log_for is not None:
+                log_files = await self._log.expire(now - keeping.log_for)
+        with _noting(problems):
+            if by_age:
+                records = await self._metadata.expire(AT_ONCE)
         with _noting(problems):
             # Pruning removes the oldest events first; this limit protects those that are not logged yet.
             logged = self._log.number - self._events.first() + 1
             if logged > 0:
-                swept = replace(swept, events=await self._events.prune(min(self._at_once, logged), by_age=by_age))
+                events = await self._events.prune(min(AT_ONCE, logged), by_age=by_age)
         if problems:
             raise problems[0]
-        return swept
+        return SweepResult(archives=archives, archived_bytes=size, log_files=log_files, records=records, events=events)
 
 
 @contextmanager

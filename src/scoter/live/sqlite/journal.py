@@ -12,8 +12,9 @@ that end (see ``schema``).
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, Final
 from uuid import uuid4
 
@@ -25,7 +26,7 @@ from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record
 from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
-from scoter.live.sqlite.metadata import key_of, put_records
+from scoter.live.sqlite.metadata import put_records
 
 # Only this transaction inserts, so the entries of a message have consecutive numbers.
 _NEW_MESSAGE: Final = (
@@ -131,12 +132,11 @@ class SqliteJournal:
         if share := self._turns.reserved(most):
             now = self._db.clock()
             before, ahead = to_micros(now - self._turns.patience), to_micros(now)
-            waited: list[Any] = []
-            for priority in (Priority.NORMAL, Priority.BULK):
-                waited += connection.execute(_FIRST_OF, (priority, share)).fetchall()
-            waited.sort(key=lambda row: row[0])
+            first = chain.from_iterable(
+                connection.execute(_FIRST_OF, (priority, share)) for priority in (Priority.NORMAL, Priority.BULK)
+            )
             # A time in the future dates from before the clock was set back: the entry has waited since then.
-            rows = {row[0]: row for row in [row for row in waited if not before < row[6] <= ahead][:share]}
+            rows = dict(sorted((row[0], row) for row in first if not before < row[6] <= ahead)[:share])
         for row in connection.execute(_NEXT, (most,)):
             if len(rows) >= most:
                 break
@@ -249,9 +249,8 @@ def announce(connection: sqlite3.Connection, entry: JournalEntry, record: UrlRec
 class SqliteOutcomes:
     """Records outcomes in the service's database (``ports.OutcomeRecorder``)."""
 
-    def __init__(self, db: ServiceDb, key: Callable[[str], int] = key_of) -> None:
+    def __init__(self, db: ServiceDb) -> None:
         self._db = db
-        self._key = key
 
     async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
         """Store, announce and close; for an entry that the reader has lost, store nothing and return ``None``."""
@@ -265,5 +264,5 @@ class SqliteOutcomes:
         now = self._db.clock()
         if not close_entry(connection, done.entry.id, reader, now):
             return None
-        put_records(connection, done.rows, now, self._key)
+        put_records(connection, done.rows, now)
         return announce(connection, done.entry, done.record, now)

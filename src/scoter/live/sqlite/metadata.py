@@ -62,12 +62,9 @@ class StoreSize(Struct, frozen=True, kw_only=True):
 class SqliteMetadataReader:
     """Read-only access to the records."""
 
-    def __init__(
-        self, reader: DatabaseReader, clock: Callable[[], datetime] = utc_now, key: Callable[[str], int] = key_of
-    ) -> None:
+    def __init__(self, reader: DatabaseReader, clock: Callable[[], datetime]) -> None:
         self._reader = reader
         self._clock = clock
-        self._key = key
 
     def __enter__(self) -> Self:
         return self
@@ -92,7 +89,7 @@ class SqliteMetadataReader:
         """Return the JSON of the records of at most 300 URLs."""
         now = to_micros(self._clock())
         asked = set(urls)
-        keys = list({self._key(url) for url in asked})
+        keys = list({key_of(url) for url in asked})
         found: dict[str, bytes] = {}
         for start in range(0, len(keys), _CHUNK):
             chunk = keys[start : start + _CHUNK]
@@ -105,7 +102,7 @@ class SqliteMetadataReader:
 
     def _one(self, queries: Sequence[str], url: str) -> Any:
         now = to_micros(self._clock())
-        row = self._reader.one(queries[0], (self._key(url), now))
+        row = self._reader.one(queries[0], (key_of(url), now))
         if row is None or row[0] != url:
             row = self._reader.one(queries[1], (url, now))
         return row
@@ -127,13 +124,13 @@ class SqliteMetadataReader:
 class SqliteMetadata(SqliteMetadataReader):
     """The records in the service's database."""
 
-    def __init__(self, db: ServiceDb, key: Callable[[str], int] = key_of) -> None:
-        super().__init__(db.reader, db.clock, key)
+    def __init__(self, db: ServiceDb) -> None:
+        super().__init__(db.reader, db.clock)
         self._db = db
 
     async def put(self, rows: Sequence[StoredRecord]) -> None:
         """Store records; an alias or an older record never replaces a direct one that has not expired."""
-        await self._db.write(lambda connection: put_records(connection, rows, self._clock(), self._key))
+        await self._db.write(lambda connection: put_records(connection, rows, self._clock()))
 
     async def expire(self, most: int) -> int:
         """Remove at most ``most`` expired records; return how many."""
@@ -162,13 +159,11 @@ def open_readonly(path: Path, *, clock: Callable[[], datetime] = utc_now, mapped
     return SqliteMetadataReader(DatabaseReader(path, mapped=mapped), clock)
 
 
-def put_records(
-    connection: sqlite3.Connection, rows: Sequence[StoredRecord], now: datetime, key: Callable[[str], int] = key_of
-) -> None:
+def put_records(connection: sqlite3.Connection, rows: Sequence[StoredRecord], now: datetime) -> None:
     """Store records within a transaction."""
     at = to_micros(now)
     for row in rows:
-        number = key(row.url)
+        number = key_of(row.url)
         values = (to_micros(row.fetched_at), to_micros(row.expires_at), row.is_direct, row.value)
         there = connection.execute(_THERE, (number, row.url)).fetchall()
         own = next((found for found in there if found[0] == row.url), None)

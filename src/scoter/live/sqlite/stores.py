@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from scoter.config.sections.live import LiveSettings
 from scoter.live.journal_rules import MOST_GIVEN_UP
 from scoter.live.sqlite.access import SqliteKeys, SqliteRules
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.events import SqliteDeliveries, SqliteEvents
 from scoter.live.sqlite.journal import SqliteJournal, SqliteOutcomes
-from scoter.live.sqlite.metadata import SqliteMetadata, key_of
+from scoter.live.sqlite.metadata import SqliteMetadata
 
 
 class SqliteStores:
@@ -22,12 +20,11 @@ class SqliteStores:
         live: LiveSettings = LiveSettings(),  # noqa: B008 - frozen
         *,
         most_given_up: int = MOST_GIVEN_UP,
-        key: Callable[[str], int] = key_of,
     ) -> None:
         self.db = db
         self.journal = SqliteJournal(db, live)
-        self.metadata = SqliteMetadata(db, key)
-        self.outcomes = SqliteOutcomes(db, key)
+        self.metadata = SqliteMetadata(db)
+        self.outcomes = SqliteOutcomes(db)
         self.events = SqliteEvents(db, most=live.events_most, kept=live.events_for)
         self.deliveries = SqliteDeliveries(db, most_given_up)
         self.rules = SqliteRules(db)

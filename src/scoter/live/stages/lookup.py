@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -42,9 +41,7 @@ class FreshRecords:
 class AnswerKnown:
     """Answers from the store, unless the message forces a fetch."""
 
-    def __init__(
-        self, fresh: FreshRecords, record: Service[Context, Context], timer: Callable[[], float] = time.perf_counter
-    ) -> None:
+    def __init__(self, fresh: FreshRecords, record: Service[Context, Context], timer: Callable[[], float]) -> None:
         """``record`` is called with each answer."""
         self._fresh = fresh
         self._record = record

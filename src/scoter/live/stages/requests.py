@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from msgspec.structs import replace
@@ -32,12 +31,7 @@ class HopFetcher:
     It is also a filter, since it must know when a chain ends.
     """
 
-    def __init__(
-        self,
-        fetching: RequestQueues,
-        rules: DomainRuleStore | None = None,
-        timer: Callable[[], float] = time.perf_counter,
-    ) -> None:
+    def __init__(self, fetching: RequestQueues, rules: DomainRuleStore | None, timer: Callable[[], float]) -> None:
         self._fetching = fetching
         self._rules = rules
         self._timer = timer

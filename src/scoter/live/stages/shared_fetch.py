@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
@@ -24,8 +23,8 @@ class JoinFetch:
     def __init__(
         self,
         record: Service[Context, Context],
-        timer: Callable[[], float] = time.perf_counter,
-        raise_priority: Callable[[str, Priority], None] = lambda fetch, priority: None,
+        timer: Callable[[], float],
+        raise_priority: Callable[[str, Priority], None],
     ) -> None:
         """``raise_priority`` is called with the priority of each entry that joins a fetch."""
         self._record = record

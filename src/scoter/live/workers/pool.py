@@ -330,14 +330,9 @@ class WorkerHandle:
     def pid(self) -> int:
         return self._process.pid
 
-    @property
-    def frames(self) -> FrameConnection:
-        if self._frames is None:
-            raise RuntimeError("the process has not been started")
-        return self._frames
-
     def send(self, message: WireMessage) -> None:
-        self.frames.send(message)
+        if self._frames is not None:
+            self._frames.send(message)
 
     def kill(self) -> None:
         """Kill the process, even if it is stopped."""

@@ -40,33 +40,28 @@ class WorkerStartup:
 
     def __init__(self) -> None:
         self.begun: asyncio.Future[StartWorker] = asyncio.get_running_loop().create_future()
-        self.worker: LiveWorker | None = None
-        self._early: list[WireMessage] = []
-        self._is_lost = False
+        self._worker: LiveWorker | None = None
+        self._early: list[WireMessage | None] = []
 
-    def receive(self, message: WireMessage) -> None:
+    def receive(self, message: WireMessage | None = None) -> None:
+        """Handle a message of the core; ``None`` means that the core is gone."""
         if isinstance(message, StartWorker):
             self.begun.set_result(message)
-        elif self.worker is None:
+        elif self._worker is None:
             self._early.append(message)
+            if message is None:
+                self.begun.cancel()
+        elif message is None:
+            self._worker.lose_core()
         else:
-            self.worker.receive(message)
-
-    def lose_core(self) -> None:
-        self._is_lost = True
-        if self.worker is not None:
-            self.worker.lose_core()
-        elif not self.begun.done():
-            self.begun.cancel()
+            self._worker.receive(message)
 
     def settle(self, worker: LiveWorker) -> None:
         """Pass queued messages to the worker, and all later ones."""
-        self.worker = worker
+        self._worker = worker
         for message in self._early:
-            worker.receive(message)
+            self.receive(message)
         self._early.clear()
-        if self._is_lost:
-            worker.lose_core()
 
 
 class DirectRequests:
@@ -96,7 +91,7 @@ class DirectRequests:
 async def serve(sock: socket.socket) -> None:
     """Serve the core at the other end of a socket as a worker."""
     process = WorkerStartup()
-    core = await frames_over(sock, process.receive, process.lose_core)
+    core = await frames_over(sock, process.receive, process.receive)
     with suppress(asyncio.CancelledError):
         begin = await process.begun
         await _work(begin, process, core)
