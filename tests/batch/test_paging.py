@@ -98,8 +98,7 @@ def written(segment: Segment, pages: Iterable[PageRows]) -> Segment:
     part = ParsedPart(segment, "part-00001", ())
     for each in pages:
         part.add(each)
-    part.seal()
-    part.publish()
+    part.finish()
     return segment
 
 

@@ -133,8 +133,7 @@ class _ParseRun:
                 self._done += 1
                 if self._done % _BATCH == 0:
                     self._on_progress(self._done, total)
-            part.seal()
-            part.publish()
+            part.finish()
         except BaseException:
             part.discard()
             raise

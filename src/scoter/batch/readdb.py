@@ -19,18 +19,16 @@ from typing import Any
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import open_crawldb
+from scoter.batch.crawldir.crawldb import open_crawldb, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.export import iter_rows
-from scoter.batch.crawldir.lookup import url_rows
+from scoter.batch.crawldir.export import iter_rows, only_row
+from scoter.batch.crawldir.lookup import url_pattern, url_rows
 from scoter.batch.crawldir.schemas import DB_STATUSES
 from scoter.config import Config
 from scoter.core.expr import ValueType, compile_expr
-from scoter.core.pattern import compile_pattern
 from scoter.core.url import canonical
 from scoter.engine import Engine, source_of
 from scoter.errors import UsageError, nearest
-from scoter.plugins import chain
 
 TOP_HOSTS = 10
 _SHARES = 100_000
@@ -87,7 +85,7 @@ def stats(crawl: CrawlDir, engine: Engine, config: Config) -> CrawldbStats:
             urls=statuses.total(),
             statuses=dict(sorted(statuses.items())),
             retries=dict(sorted(retries.items())),
-            hosts=next(iter_rows(engine.batches(by_host.aggregate(hosts=by_host.count()))))["hosts"],
+            hosts=only_row(engine.batches(by_host.aggregate(hosts=by_host.count())))["hosts"],
             top_hosts={row["host"]: row["urls"] for row in iter_rows(engine.batches(best))},
             score=_numbers(groups, "score"),
             score_quantiles={f"p{share * 100:g}": value for share, value in zip(shares, values, strict=False)},
@@ -134,10 +132,7 @@ def check_filter(wanted: RecordFilter, columns: Mapping[str, ValueType]) -> None
     if wanted.sample is not None and not 0 <= wanted.sample <= 1:
         raise UsageError(f"must be from 0 to 1, not {wanted.sample}", where="--sample")
     if wanted.regex:
-        try:
-            compile_pattern(wanted.regex)
-        except ValueError as error:
-            raise UsageError(f"the pattern {error}", where="--regex") from error
+        url_pattern(wanted.regex)
     if wanted.expr:
         compile_expr(wanted.expr, columns)
 
@@ -146,7 +141,7 @@ def select(
     crawl: CrawlDir, engine: Engine, config: Config, wanted: RecordFilter, *, now: datetime
 ) -> tuple[Any, Iterator[Any]]:
     """Return the schema of the crawldb and the selected records as record batches, sorted by key."""
-    columns = schemas.expression_columns(schemas.plugin_columns(chain("scoring", config)))
+    columns = schemas.expression_columns(scoring_columns(config))
     check_filter(wanted, columns)
     table = open_crawldb(crawl, config)
 
@@ -229,9 +224,8 @@ def quantiles(engine: Engine, table: Any, name: str, shares: Sequence[float]) ->
     place = (size > 0).ifelse(fine.floor().cast("int64"), 0)
     binned = table.group_by(place=place, side=column.sign().cast("int32"))
     counted = binned.aggregate(least=column.min(), most=column.max(), count=column.count())
-    return bin_quantiles(
-        [QuantileBin(row["least"], row["most"], row["count"]) for row in iter_rows(engine.batches(counted))], shares
-    )
+    bins = [QuantileBin(row["least"], row["most"], row["count"]) for row in iter_rows(engine.batches(counted))]
+    return bin_quantiles(bins, shares)
 
 
 def bin_quantiles(bins: Sequence[QuantileBin], shares: Sequence[float]) -> list[float]:

@@ -12,11 +12,10 @@ import pyarrow.compute as pc
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import open_linkdb
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.lookup import url_rows
-from scoter.core.pattern import Pattern, compile_pattern
+from scoter.batch.crawldir.lookup import url_pattern, url_rows
+from scoter.core.pattern import Pattern
 from scoter.core.url import canonical
 from scoter.engine.sources import source_of
-from scoter.errors import UsageError
 
 
 def inlinks(crawl: CrawlDir, url: str) -> list[dict[str, str]] | None:
@@ -29,10 +28,7 @@ def inlinks(crawl: CrawlDir, url: str) -> list[dict[str, str]] | None:
 
 def select(crawl: CrawlDir, regex: str = "") -> tuple[Any, Iterator[Any]]:
     """Return the schema of the linkdb and its rows as record batches: those whose URL matches a pattern."""
-    try:
-        pattern = compile_pattern(regex) if regex else None
-    except ValueError as error:
-        raise UsageError(f"the pattern {error}", where="--regex") from error
+    pattern = url_pattern(regex) if regex else None
     table = open_linkdb(crawl)
 
     def batches() -> Iterator[Any]:
@@ -47,13 +43,8 @@ def sort_inlinks(batch: Any) -> Any:
     """Return rows of a linkdb with their links sorted by source and anchor; engines collect them unordered."""
     lists = batch.column("inlinks")
     links = lists.flatten()
-    order = pa.table(
-        {
-            "row": pc.list_parent_indices(lists),
-            "url": pc.struct_field(links, "url"),
-            "anchor": pc.struct_field(links, "anchor"),
-        }
-    )
+    fields = {name: pc.struct_field(links, name) for name in ("url", "anchor")}
+    order = pa.table({"row": pc.list_parent_indices(lists), **fields})
     by = [(name, "ascending") for name in order.column_names]
     ends = pc.cumulative_sum(pc.fill_null(pc.list_value_length(lists), 0))
     offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])

@@ -6,17 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import segment_sources
 from scoter.engine.session import SqlSession, add_view, open_session, view_query
 from scoter.store.disk import scratch_of_reader
 from scoter.store.tables import Table
-from scoter.store.tables.versions import CURRENT
 
 _SEGMENTS = pa.schema(
     [
@@ -37,26 +39,18 @@ _SEGMENT = {"segment": "parse_path(_file)[-3]"}  # .../SEGMENT/table/part.parque
 @contextmanager
 def sql(crawl: CrawlDir, *, memory_limit: int) -> Iterator[SqlSession]:
     """Open a session with the views crawldb, linkdb, segments, fetches, pages and outlinks."""
-    with ExitStack() as stack:
-        spill = scratch_of_reader(crawl.scratch, "sql")
-        stack.callback(spill.close)
-        yield stack.enter_context(
-            open_session(
-                lambda connection: _make_views(connection, crawl, stack), spill=spill.path, memory_limit=memory_limit
-            )
-        )
+    with scratch_of_reader(crawl.scratch, "sql") as spill, ExitStack() as stack:
+        views = partial(_make_views, crawl, stack)
+        yield stack.enter_context(open_session(views, spill=spill.path, memory_limit=memory_limit))
 
 
-def _make_views(connection: Any, crawl: CrawlDir, stack: ExitStack) -> list[str]:
+def _make_views(crawl: CrawlDir, stack: ExitStack, connection: Any) -> list[str]:
     """Create the views and return the files behind them."""
     applied: Sequence[str] = ()
     files: list[str] = []
-    for name, path, schema in (
-        ("crawldb", crawl.crawldb, schemas.CRAWLDB),
-        ("linkdb", crawl.linkdb, schemas.LINKDB),
-    ):
+    for name, path, schema in (("crawldb", crawl.crawldb, schemas.CRAWLDB), ("linkdb", crawl.linkdb, schemas.LINKDB)):
         found: tuple[str, ...] = ()
-        if (path / CURRENT).exists():  # otherwise there is no finished version
+        if table_exists(path):
             table = stack.enter_context(Table.open(path))
             found = table.files
             applied = table.manifest.applied if name == "crawldb" else applied
@@ -81,15 +75,16 @@ def _make_views(connection: Any, crawl: CrawlDir, stack: ExitStack) -> list[str]
 
 
 def _segments_table(connection: Any, crawl: CrawlDir, applied: Sequence[str]) -> None:
-    known = []
-    for segment in crawl.all_segments():
-        info = segment.info()
-        facts = (info.created, info.lists, info.urls, info.made_by, info.partition)
-        known.append((segment.name, *facts, segment.is_fetched, segment.is_parsed, segment.is_in(applied)))
-    columns = [list(column) for column in zip(*known, strict=True)] or [[] for _ in _SEGMENTS]
-    table = pa.Table.from_arrays(
-        [pa.array(column, field.type) for column, field in zip(columns, _SEGMENTS, strict=True)], schema=_SEGMENTS
-    )
-    connection.register("known", table)
+    known = [
+        {
+            "segment": each.name,
+            **msgspec.structs.asdict(each.info()),
+            "is_fetched": each.is_fetched,
+            "is_parsed": each.is_parsed,
+            "is_applied": each.is_in(applied),
+        }
+        for each in crawl.all_segments()
+    ]
+    connection.register("known", pa.Table.from_pylist(known, schema=_SEGMENTS))
     connection.execute("CREATE TABLE segments AS SELECT * FROM known")
     connection.unregister("known")

@@ -135,10 +135,9 @@ class CrawlDir:
                 )
             return known[-1]
         wanted = Path(name).name
-        for each in known:
-            if each.name == wanted:
-                return each
-        shown = ", ".join(each.name for each in known[-5:]) or "none"
+        if wanted in (names := [each.name for each in known]):
+            return known[names.index(wanted)]
+        shown = ", ".join(names[-5:]) or "none"
         raise UsageError(f"no such segment: {wanted}", where=str(self.segments), hint=f"The newest segments: {shown}")
 
     def new_segment_name(self, now: datetime) -> str:

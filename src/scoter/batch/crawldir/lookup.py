@@ -16,14 +16,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from scoter.core.pattern import Pattern, compile_pattern
 from scoter.core.url import Url
 from scoter.engine.sources import TableSource
-from scoter.errors import UserError
+from scoter.errors import UsageError, UserError
 
 
 def url_rows(source: TableSource, url: Url) -> Iterator[dict[str, Any]]:
     """Yield the rows of one URL."""
     return find_rows(source, {"key": url.key, "url": url.text})
+
+
+def url_pattern(text: str) -> Pattern:
+    """Return the pattern of the option ``--regex``."""
+    try:
+        return compile_pattern(text)
+    except ValueError as error:
+        raise UsageError(f"the pattern {error}", where="--regex") from error
 
 
 def has_host(source: TableSource, url: Url) -> bool:

@@ -8,8 +8,9 @@ the maximum interval. The URL filters come afterwards (``picker.py``), because t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import ibis
@@ -27,6 +28,7 @@ from scoter.engine.portable import double, timestamp
 
 SORT_VALUE = "sort_value"
 IS_DUE = "is_due"
+_IS_DUE = pa.field(IS_DUE, pa.bool_())
 
 
 class SelectionRules(Struct, frozen=True, kw_only=True):
@@ -82,7 +84,7 @@ def with_due_column(engine: Engine, known: Rows, rules: SelectionRules) -> Rows:
     """Return records with a column that says whether they are due; fetch times too far ahead are reset to now."""
     columns = _schedule_rules(rules.schedule)
     if columns is None:
-        return engine.map_batches(known, lambda batch: _due(batch, rules), _with(known, **{IS_DUE: pa.bool_()}))
+        return engine.map_batches(known, partial(_due, rules), known.schema().to_pyarrow().append(_IS_DUE))
     now = timestamp(rules.now)
     far = known.fetch_time > timestamp(later(rules.now, columns.max_interval))
     longest = int(columns.max_interval.total_seconds())
@@ -115,41 +117,20 @@ def _with_sort_values(engine: Engine, rows: Rows, rules: SelectionRules) -> Rows
             # Engines disagree on whether NaN sorts first or last.
             rows = rows.mutate(**{SORT_VALUE: ibis.ifelse(value.isnan(), double(0.0), value).fill_null(double(0.0))})
         elif (hook := getattr(plugin, "sort_value", None)) is not None:
-            rows = engine.map_batches(rows, _SortValueHook(hook, rules.extra), _with(rows))
+            rows = engine.map_batches(rows, partial(_sort_values, hook, rules.extra), rows.schema().to_pyarrow())
     return rows
 
 
-class _SortValueHook:
-    """Applies a row hook to record batches."""
-
-    def __init__(self, hook: Any, extra: Sequence[str]) -> None:
-        self._hook = hook
-        self._extra = extra
-
-    def __call__(self, batch: Any) -> Any:
-        found = (
-            self._hook(url_of(row), datum_of(row, extra=self._extra), row[SORT_VALUE]) for row in batch.to_pylist()
-        )
-        values = [0.0 if math.isnan(value) else value for value in found]
-        return batch.set_column(batch.schema.get_field_index(SORT_VALUE), SORT_VALUE, pa.array(values, pa.float64()))
+def _sort_values(hook: Any, extra: Sequence[str], batch: Any) -> Any:
+    """Apply a row hook to a record batch."""
+    found = (hook(url_of(row), datum_of(row, extra=extra), row[SORT_VALUE]) for row in batch.to_pylist())
+    values = [0.0 if math.isnan(value) else value for value in found]
+    return batch.set_column(batch.schema.get_field_index(SORT_VALUE), SORT_VALUE, pa.array(values, pa.float64()))
 
 
-def _due(batch: Any, rules: SelectionRules) -> Any:
-    return pa.RecordBatch.from_pylist(list(_due_rows(batch, rules)), schema=_added(batch.schema, {IS_DUE: pa.bool_()}))
-
-
-def _due_rows(batch: Any, rules: SelectionRules) -> Iterator[dict[str, Any]]:
+def _due(rules: SelectionRules, batch: Any) -> Any:
+    found = []
     for row in batch.to_pylist():
         is_due, datum = rules.schedule.due(datum_of(row, extra=rules.extra), rules.now)
-        yield {**row, **row_of(url_of(row), datum, rules.extra), IS_DUE: is_due}
-
-
-def _with(rows: Rows, **more: Any) -> Any:
-    """Return the Arrow schema of rows with more columns."""
-    return _added(rows.schema().to_pyarrow(), more)
-
-
-def _added(schema: Any, more: Mapping[str, Any]) -> Any:
-    for name, kind in more.items():
-        schema = schema.append(pa.field(name, kind))
-    return schema
+        found.append({**row, **row_of(url_of(row), datum, rules.extra), IS_DUE: is_due})
+    return pa.RecordBatch.from_pylist(found, schema=batch.schema.append(_IS_DUE))

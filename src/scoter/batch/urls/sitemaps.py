@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -21,6 +20,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 from msgspec.structs import replace
 
+from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.urls.records import SitemapRecords
 from scoter.batch.urls.seeds import SeedLine, SeedProblem, SeedSource, parse_seed, read_seeds
 from scoter.config import Config
@@ -68,12 +68,11 @@ class SitemapRequest(Struct, frozen=True, kw_only=True):
     below: tuple[str, ...] = ()
 
 
-class _SiteSearch:
+class _SiteSearch(Struct):
     """The state of the search from one start: the number of open requests, and the URLs requested."""
 
-    def __init__(self) -> None:
-        self.pending = 0
-        self.seen: set[str] = set()
+    pending: int
+    seen: set[str]
 
 
 _decoder = msgspec.msgpack.Decoder(SitemapRequest)
@@ -90,8 +89,7 @@ class SitemapCrawler:
         folder: Path,
         *,
         strict: bool,
-        on_progress: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,
-        clock: Callable[[], float] = time.time,
+        on_progress: Callable[[Snapshot, int], None],
     ) -> None:
         self.sites = self.sitemaps = self.indexes = self.without = 0
         self.problems: list[SitemapProblem] = []
@@ -109,7 +107,6 @@ class SitemapCrawler:
         self._folder = folder
         self._strict = strict
         self._on_progress = on_progress
-        self._clock = clock
         self._searches: dict[str, _SiteSearch] = {}
         self._fetcher: Fetcher | None = None
         self._thread = ThreadPoolExecutor(1, "sitemaps")
@@ -134,12 +131,10 @@ class SitemapCrawler:
             context = SitemapRequest(start=start.url.text, is_robots=start.is_site)
             if context.start in self._searches:
                 continue
-            search = self._searches[context.start] = _SiteSearch()
-            search.pending = 1
-            search.seen.add(context.start)
+            self._searches[context.start] = _SiteSearch(1, {context.start})
             self.sites += start.is_site
             stored = await self._robots.get(origin_of(start.url)) if start.is_site else None
-            if stored is not None and stored.expires > self._clock():
+            if stored is not None and stored.expires > time.time():
                 # A cached robots.txt need not be fetched again.
                 await self._site(start.url, stored.body or b"", context)
                 self._done(context)
@@ -165,16 +160,14 @@ class SitemapCrawler:
                 self._request(target, replace(context, hops=context.hops + 1))
             case Fetched(exchange) if exchange.truncation not in (Truncation.TIME, Truncation.DISCONNECT):
                 body = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3).body
-                await self._robots.put(origin_of(start), StoredRobots(body, self._clock() + MAX_AGE.total_seconds()))
+                await self._robots.put(origin_of(start), StoredRobots(body, time.time() + MAX_AGE.total_seconds()))
                 await self._site(start, body, context)
             case Gone(reason=reason) if reason.value in _ABSENT:
-                await self._robots.put(origin_of(start), StoredRobots(None, self._clock() + MAX_AGE.total_seconds()))
-                await self._site(start, b"", context)
-            case Moved():
+                await self._robots.put(origin_of(start), StoredRobots(None, time.time() + MAX_AGE.total_seconds()))
                 await self._site(start, b"", context)
             case Failed(exchange=Exchange(status=status)) if 400 <= status < 500 and status != 429:
                 await self._site(start, b"", context)
-            case Gone():
+            case Moved() | Gone():
                 await self._site(start, b"", context)
             case _:
                 # If robots.txt is unavailable, nothing may be fetched from the site.
@@ -261,8 +254,7 @@ class SitemapCrawler:
 
     def _problem(self, url: Url, why: str, reason: str = "") -> None:
         self.reasons[reason or why.partition(":")[0]] += 1
-        if len(self.problems) < MAX_PROBLEMS:
-            self.problems.append(SitemapProblem(url.text, why))
+        self.problems += [SitemapProblem(url.text, why)][: MAX_PROBLEMS - len(self.problems)]
 
 
 def _folder_of(url: Url) -> str:
@@ -337,10 +329,8 @@ def save_sites(engine: Engine, crawldb: TableSource, file: Path) -> int:
 def read_sites(file: Path) -> Iterator[SitemapStart]:
     """Yield the sites of a file that ``save_sites`` wrote."""
     with pq.ParquetFile(file) as found:
-        batches: Iterable[Any] = found.iter_batches(10_000)
-        for batch in batches:
-            for origin in batch["origin"].to_pylist():
-                yield SitemapStart(canonical(origin + ROBOTS), True)
+        for row in iter_rows(found.iter_batches()):
+            yield SitemapStart(canonical(row["origin"] + ROBOTS), True)
 
 
 def _start(line: SeedLine, as_site: bool = False) -> SitemapStart | SeedProblem:

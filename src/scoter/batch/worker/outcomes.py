@@ -60,7 +60,6 @@ class OutcomeWriter:
         fetch = config.fetch
         self.add: Callable[..., Any] = lambda request, **how: None
         self.not_requested: Counter[str] = Counter()
-        self.links_followed = 0
         self._part = part
         self._pages = pages
         self._parses = parses
@@ -218,19 +217,17 @@ class OutcomeWriter:
         if self._depth is None or known.steps >= self._depth:
             return
         self._recent.add(url.text)
-        followed = 0
+        left = self._per_page
         for link in page.links:
-            if followed >= self._per_page:
+            if left <= 0:
                 return
-            if (self._stays and link.target.host != url.host) or not self._belongs(link.target):
-                continue
-            if self._recent.add(link.target.text):
-                on = RequestContext(
-                    interval=self._interval, score=link.score, extra=dict(link.extra) or None, steps=known.steps + 1
-                )
-                self.add(Request(url=link.target, context=encode_context(on)))
-                self.links_followed += 1
-                followed += 1
+            target = link.target
+            is_wanted = (not self._stays or target.host == url.host) and self._belongs(target)
+            if is_wanted and self._recent.add(target.text):
+                extra, steps = dict(link.extra) or None, known.steps + 1
+                on = RequestContext(interval=self._interval, score=link.score, extra=extra, steps=steps)
+                self.add(Request(url=target, context=encode_context(on)))
+                left -= 1
 
 
 def _why(reply: Reply, target: Url | str | None) -> tuple[str | None, str | None]:

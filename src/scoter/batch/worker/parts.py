@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from array import array
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,10 @@ from scoter.store.warc.capture import ArchiveInfo
 _ROWS = 1_024
 _LINKS = 8_192
 _WEIGHT = 2**20
+_RECORDS: dict[str, Callable[[Any], tuple[Any, ...]]] = {
+    "headings": lambda each: (each.level, each.text),
+    "alternates": lambda each: (each.url.text, each.language, each.media_type, each.title, each.rel),
+}
 
 
 class RowBuffer:
@@ -78,16 +83,8 @@ class PageBuffer(RowBuffer):
     """Collects the rows of pages; lists of records are converted once per batch."""
 
     def _array(self, column: tuple[Any, ...], field: Any) -> Any:
-        match field.name:
-            case "headings":
-                return _struct_lists(column, field.type, lambda each: (each.level, each.text))
-            case "alternates":
-                return _struct_lists(
-                    column,
-                    field.type,
-                    lambda each: (each.url.text, each.language, each.media_type, each.title, each.rel),
-                )
-        return pa.array(column, field.type)
+        fields = _RECORDS.get(field.name)
+        return pa.array(column, field.type) if fields is None else _struct_lists(column, field.type, fields)
 
 
 class LinkBuffer(RowBuffer):
@@ -157,17 +154,14 @@ class ParsedPart:
     """The text, links and metadata of pages; the tables get their names in this order."""
 
     def __init__(self, segment: Segment, name: str, extra: Sequence[Column]) -> None:
-        opened: list[RowBuffer] = []
-        try:
+        with ExitStack() as stack:  # what is open is discarded if another table cannot be opened
             self.texts = RowBuffer(segment.parse_text(), name)
-            opened.append(self.texts)
+            stack.callback(self.texts.discard)
             self.links = LinkBuffer(segment.crawl_parse(extra), name)
-            opened.append(self.links)
+            stack.callback(self.links.discard)
             self.pages = PageBuffer(segment.parse_data(), name)
-        except BaseException:
-            for each in opened:
-                each.discard()
-            raise
+            stack.pop_all()
+        self.tables: tuple[RowBuffer, ...] = (self.texts, self.links, self.pages)
 
     def add(self, page: PageRows) -> None:
         """Add a page."""
@@ -177,16 +171,13 @@ class ParsedPart:
         if page.links:
             self.links.add_page(page.data[0], page.links)
 
-    def seal(self) -> None:
-        for each in (self.texts, self.links, self.pages):
-            each.seal()
-
-    def publish(self) -> None:
-        for each in (self.texts, self.links, self.pages):
-            each.publish()
+    def finish(self) -> None:
+        """Write the part to disk durably, then give the tables their names."""
+        _finish(self.tables)
 
     def discard(self) -> None:
-        for each in (self.texts, self.links, self.pages):
+        """Remove the unfinished part."""
+        for each in self.tables:
             each.discard()
 
 
@@ -225,28 +216,32 @@ class FetchPart:
         """The size of the archive in bytes, or of the rows if there is none."""
         return self._warc.size if self._warc is not None else self.fetches.size
 
-    def archive(self, exchange: Exchange, facts: tuple[tuple[str, str], ...] = ()) -> Location | None:
+    def archive(self, exchange: Exchange) -> Location | None:
         """Append an exchange to the archive, if there is one, and return its location."""
         if self._warc_args is None:
             return None
         if self._warc is None:
             folder, name, about = self._warc_args
             self._warc = WarcPart(folder, name, about, opened=self.opened)
-        return self._warc.append(exchange, facts)
+        return self._warc.append(exchange)
 
     def finish(self) -> None:
         """Write the part to disk durably, then give the files their names, the fetches last."""
-        files = [each for each in (self._warc, self.parsed, self.fetches) if each is not None]
-        for each in files:
-            each.seal()
-        for each in files:
-            each.publish()
+        parsed = self.parsed.tables if self.parsed is not None else ()
+        _finish([*([] if self._warc is None else [self._warc]), *parsed, self.fetches])
 
     def discard(self) -> None:
         """Remove the unfinished part."""
         for each in (self._warc, self.parsed, self.fetches):
             if each is not None:
                 each.discard()
+
+
+def _finish(files: Sequence[WarcPart | RowBuffer]) -> None:
+    for each in files:
+        each.seal()
+    for each in files:
+        each.publish()
 
 
 def _struct_lists(column: Sequence[Sequence[Any]], kind: Any, fields: Callable[[Any], tuple[Any, ...]]) -> Any:

@@ -7,7 +7,7 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -110,9 +110,9 @@ class LocalStorage:
                 self._move_across_disks(draft, path)
             sync_folder(path.parent)
 
-    def sync(self, name: str = "") -> None:
-        with disk_errors("write the folder", self.root / name):
-            sync_folder(self.root / name)
+    def sync(self) -> None:
+        with disk_errors("write the folder", self.root):
+            sync_folder(self.root)
 
     def remove(self, name: str) -> None:
         path = self.root / name
@@ -132,13 +132,12 @@ class LocalStorage:
             if not try_lock(handle, fcntl.LOCK_SH) or os.fstat(handle).st_nlink == 0:
                 os.close(handle)
                 return None
+            file = os.fdopen(handle, "rb")
             try:
-                with os.fdopen(handle, "rb", closefd=False) as file:
-                    data = file.read()
+                return file.read(), file.close
             except BaseException:
-                os.close(handle)
+                file.close()
                 raise
-        return data, _once(handle)
 
     def remove_version(self, name: str, manifest: str) -> bool:
         path = self.root / name / manifest
@@ -214,17 +213,6 @@ class LocalStorageLock:
             with suppress(OSError):  # the next writer overwrites its content
                 os.ftruncate(handle, 0)
             os.close(handle)
-
-
-def _once(handle: int) -> Callable[[], None]:
-    """Return a function that closes a descriptor only once: it may be reused later."""
-    handles = [handle]
-
-    def close() -> None:
-        if handles:
-            os.close(handles.pop())
-
-    return close
 
 
 def storage_at(path: str | Path | TableStorage, options: Mapping[str, Any] | None = None) -> TableStorage:

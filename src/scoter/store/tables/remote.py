@@ -94,7 +94,7 @@ class ObjectStorage:
             self._fs.put_file(str(draft), self.arrow_path(name))
         draft.unlink()
 
-    def sync(self, name: str = "") -> None:
+    def sync(self) -> None:
         """Do nothing: an accepted object is durable."""
 
     def remove(self, name: str) -> None:

@@ -101,8 +101,8 @@ class TableStorage(Protocol):
     def finish(self, name: str, draft: Path) -> None:
         """Give a written file its name, after syncing it."""
 
-    def sync(self, name: str = "") -> None:
-        """Make the names in a folder survive a power failure."""
+    def sync(self) -> None:
+        """Make the names in the storage survive a power failure."""
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with its content, if it exists."""
