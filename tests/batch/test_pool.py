@@ -21,7 +21,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="copies of a process 
 
 def test_starting_worker_ignores_ctrl_c(capfd: pytest.CaptureFixture[str]) -> None:
     with FetchPool() as pool:
-        pool._start()
+        pool._start("spawn")
         (process,) = pool._processes
         os.kill(process.pid, signal.SIGINT)
 

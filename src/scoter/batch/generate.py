@@ -163,12 +163,10 @@ def _waiting(crawl: CrawlDir, engine: Engine, table: Table, rules: SelectionRule
 
 def _picked(engine: Engine, rows: Rows, picker: UrlPicker, limits: FetchListLimits, most: int) -> Iterator[Any]:
     """Yield the picked rows of at most ``most`` candidates, until there are enough."""
-    if limits.total is None and limits.max_count is None:
-        # All candidates are picked, so their order does not matter.
-        yield from map(picker.pick, engine.batches(rows.select("url", "key", "host")))
-        return
     if limits.total is None:
-        yield from map(picker.pick, engine.batches(_ordered(rows)))
+        # Without limits all candidates are picked, so their order does not matter.
+        wanted = rows.select("url", "key", "host") if limits.max_count is None else _ordered(rows)
+        yield from map(picker.pick, engine.batches(wanted))
         return
     size, seen = int(limits.total * SLACK) + EXTRA, 0
     while True:

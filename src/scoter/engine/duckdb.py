@@ -260,12 +260,9 @@ class DuckDbEngine(Closing):
         # DuckDB flattens selects itself, and Ibis spends a third of its time on it; Spark needs it.
         before, ibis.options.sql.fuse_selects = ibis.options.sql.fuse_selects, False
         try:
-            return str(self.ibis.compile(store_memtables(rows, self._store_table)))
+            return str(self.ibis.compile(store_memtables(rows, self._store_batches)))
         finally:
             ibis.options.sql.fuse_selects = before
-
-    def _store_table(self, table: Any) -> Rows:
-        return self._store_batches(table.to_batches(), table.schema)
 
     def _store_batches(self, batches: Iterable[Any], schema: Any) -> Rows:
         """Write record batches to a temporary file and return its rows."""

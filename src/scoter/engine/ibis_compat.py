@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from typing import Any
@@ -43,8 +43,8 @@ def import_compilers_lazily() -> None:
     sys.modules[_COMPILERS] = package
 
 
-def store_memtables(rows: Rows, store: Callable[[Any], Rows]) -> Rows:
-    """Return rows with each ``ibis.memtable`` in them replaced by what ``store`` returns for its Arrow table.
+def store_memtables(rows: Rows, store: Callable[[Iterable[Any], Any], Rows]) -> Rows:
+    """Return rows with each ``ibis.memtable`` replaced by what ``store`` returns for its record batches and schema.
 
     Ibis registers such tables on a connection when it runs an expression itself; the engines run the SQL, and on other
     connections.
@@ -52,7 +52,8 @@ def store_memtables(rows: Rows, store: Callable[[Any], Rows]) -> Rows:
     found = rows.op().find(ops.InMemoryTable)
     if not found:
         return rows
-    stored = {node: store(node.data.to_pyarrow(node.schema)).op() for node in found}
+    tables = {node: node.data.to_pyarrow(node.schema) for node in found}
+    stored = {node: store(table.to_batches(), table.schema).op() for node, table in tables.items()}
     return rows.op().replace(stored).to_expr()
 
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.errors import UserError
-from scoter.store.tables import Defaults
+from scoter.store.tables import Defaults, PartSet, Table
 from scoter.store.tables.schema import missing
 
 KEY = "key"
@@ -38,17 +38,6 @@ _SAMPLED_KEYS = 10_000
 _MAX_SAMPLE_STEP = 1_000
 
 
-class TableFiles(Protocol):
-    """A table or a set of parts."""
-
-    @property
-    def files(self) -> tuple[str, ...]: ...
-    @property
-    def schema(self) -> Any: ...
-    @property
-    def defaults(self) -> Defaults: ...
-
-
 class TableSource(Struct, frozen=True, kw_only=True):
     """Files of rows, the columns wanted from them, and the values of columns that a file lacks.
 
@@ -63,8 +52,10 @@ class TableSource(Struct, frozen=True, kw_only=True):
     weight: float = 1.0
 
 
-def source_of(stored: TableFiles, columns: Sequence[str] | None = None, *, is_sorted: bool = False) -> TableSource:
-    """Return a table or a set of parts as a source, with all columns or only those named."""
+def source_of(
+    stored: Table | PartSet | TableSource, columns: Sequence[str] | None = None, *, is_sorted: bool = False
+) -> TableSource:
+    """Return a table, a set of parts or another source as a source, with all columns or only those named."""
     schema = stored.schema if columns is None else pa.schema([stored.schema.field(name) for name in columns])
     return TableSource(files=stored.files, schema=schema, defaults=stored.defaults, is_sorted=is_sorted)
 

@@ -168,7 +168,7 @@ class SparkEngine(Closing):
         return frame.select(*(frame[f"`{name}`"].cast(kind).alias(name) for name, kind in types.items()))
 
     def _framed(self, rows: Rows) -> Any:
-        text = self.ibis.compile(store_memtables(rows, self._store_table))
+        text = self.ibis.compile(store_memtables(rows, self._store_batches))
         with _translate_errors():
             frame = self._session.sql(text)
         # The SQL that Ibis writes for an offset adds a column.
@@ -189,9 +189,6 @@ class SparkEngine(Closing):
     def _types(self, schema: Any) -> dict[str, str]:
         spelled = self.ibis.compiler.type_mapper.to_string
         return {name: spelled(kind) for name, kind in ibis.Schema.from_pyarrow(schema).items()}
-
-    def _store_table(self, table: Any) -> Rows:
-        return self._store_batches(table.to_batches(), table.schema)
 
     def _store_batches(self, batches: Iterable[Any], schema: Any) -> Rows:
         """Write record batches to a temporary file and return its rows."""

@@ -14,7 +14,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 import msgspec
@@ -152,21 +151,18 @@ class ArchiveFile:
 class ArchiveCopier:
     """Copies captures into archives in a folder, starting a new one when one is full."""
 
-    def __init__(
-        self, folder: Path, prefix: str, about: ArchiveInfo, now: datetime, largest: int = MAX_FILE_SIZE
-    ) -> None:
+    def __init__(self, folder: Path, prefix: str, about: ArchiveInfo, now: datetime) -> None:
         self._folder = folder
         self._prefix = prefix
         self._about = about
         self._now = now
-        self._largest = largest
         self._number = 0
         self._open: ArchiveFile | None = None
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
+    def __exit__(self, kind: type[BaseException] | None, _: object, __: object) -> None:
         with disk_errors("write the archive", self._folder):
             if self._open is not None:
                 self._open.finish() if kind is None else self._open.close()
@@ -180,7 +176,7 @@ class ArchiveCopier:
             yield from self._archive().take(captures)
 
     def _archive(self) -> ArchiveFile:
-        if self._open is not None and self._open.size >= self._largest:
+        if self._open is not None and self._open.size >= MAX_FILE_SIZE:
             self._open.finish()
             self._open = None
         if self._open is None:

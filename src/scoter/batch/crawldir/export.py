@@ -49,11 +49,9 @@ def write_rows(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str) ->
         return _parquet(batches, schema, out)
     if form == "csv":
         out.write(_csv_line(schema.names))
-    encode = _ENCODERS[form]
     number = 0
-    for row in iter_rows(batches):
-        out.write(encode(row))
-        number += 1
+    for number, row in enumerate(iter_rows(batches), 1):  # noqa: B007 - the last number is the count
+        out.write(_ENCODERS[form](row))
     return number
 
 

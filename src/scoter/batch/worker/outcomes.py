@@ -57,7 +57,7 @@ class OutcomeWriter:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """``part`` returns the open part; ``belongs`` whether this worker may fetch a URL."""
-        fetch = config.fetch
+        self._fetch = fetch = config.fetch
         self.add: Callable[..., Any] = lambda request, **how: None
         self.not_requested: Counter[str] = Counter()
         self._part = part
@@ -67,13 +67,8 @@ class OutcomeWriter:
         self._clock = clock
         self._extra = tuple(extra)
         self._interval = int(config.db.fetch_interval_default.total_seconds())
-        self._signs = fetch.signature
         self._keeps_type = config.db.fetch_schedule_class == "mime-adaptive"
-        self._redirects = fetch.redirect_max
-        self._skips_last = fetch.redirect_max_exceeded_skip
         self._depth = fetch.follow_outlinks_depth if parses else None
-        self._per_page = fetch.follow_outlinks_num_links
-        self._stays = fetch.follow_outlinks_ignore_external
         self._recent = RecentUrls(max(fetch.redirect_dedupcache_size, 100_000 if self._depth else 0))
         age = fetch.redirect_dedupcache_age
         self._recent_within = None if age is None else age.total_seconds()
@@ -101,7 +96,7 @@ class OutcomeWriter:
     def _read(self, got: _Outcome) -> Content | None:
         """Parse the page, if there is one; return its content if it must be parsed in another process."""
         reply = got.reply
-        if not isinstance(reply, Fetched) or not (self._parses or self._signs):
+        if not isinstance(reply, Fetched) or not (self._parses or self._fetch.signature):
             return None
         datum, exchange = got.known.datum(), reply.exchange
         content = self._pages.content(got.request.url, datum, exchange.headers, exchange.body, exchange.truncation)
@@ -197,14 +192,14 @@ class OutcomeWriter:
         """Return the target of a redirect, or why it is not recorded."""
         if reply.target is None:
             return None
-        if self._skips_last and known.hops >= self._redirects > 0:
+        if self._fetch.redirect_max_exceeded_skip and known.hops >= self._fetch.redirect_max > 0:
             return f"too many redirects: {reply.target.text}"
         target = self._pages.link_rules.redirect(source, reply.target)
         return target if isinstance(target, Url) else f"{target.value}: {reply.target.text}"
 
     def _follow_redirect(self, source: Url, target: Url, known: RequestContext) -> None:
         if (
-            known.hops >= self._redirects
+            known.hops >= self._fetch.redirect_max
             or not self._belongs(target)
             or not self._recent.add(target.text, self._recent_within)
         ):
@@ -217,12 +212,14 @@ class OutcomeWriter:
         if self._depth is None or known.steps >= self._depth:
             return
         self._recent.add(url.text)
-        left = self._per_page
+        left = self._fetch.follow_outlinks_num_links
         for link in page.links:
             if left <= 0:
                 return
             target = link.target
-            is_wanted = (not self._stays or target.host == url.host) and self._belongs(target)
+            is_wanted = (target.host == url.host or not self._fetch.follow_outlinks_ignore_external) and self._belongs(
+                target
+            )
             if is_wanted and self._recent.add(target.text):
                 extra, steps = dict(link.extra) or None, known.steps + 1
                 on = RequestContext(interval=self._interval, score=link.score, extra=extra, steps=steps)

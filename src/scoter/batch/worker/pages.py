@@ -85,9 +85,7 @@ class PageProcessor:
     def _unparsed(self, content: Content, failure: ParseFailed) -> PageRows:
         reason = f"{failure.reason}: {failure.detail}" if failure.detail else failure.reason
         status, signature = SKIPPED if failure.reason in _NOT_TRIED else FAILED, self.sign(content, "")
-        return PageRows(
-            self._data(Page(url=content.url), content.media_type, status, signature, reason=reason), None, ()
-        )
+        return PageRows(_data(Page(url=content.url), content.media_type, status, signature, reason=reason), None, ())
 
     def _page(self, datum: CrawlDatum, content: Content, page: Page) -> PageRows:
         url = page.url
@@ -139,50 +137,49 @@ class PageProcessor:
         simhash: int | None = None,
         part_of: str | None = None,
     ) -> PageRows:
-        data = self._data(page, media_type, status, signature, len(links), simhash, part_of=part_of)
+        data = _data(page, media_type, status, signature, len(links), simhash, part_of)
         if not self._store_text:
             return PageRows(data, None, links)
         url, text, main_text, markdown = page.url, page.text, page.main_text, page.markdown
         row = (url.text, url.key, text, main_text or None, markdown or None, part_of)
         return PageRows(data, row, links, len(text) + len(main_text) + len(markdown))
 
-    def _data(
-        self,
-        page: Page,
-        media_type: str,
-        status: str,
-        signature: bytes | None,
-        links: int = 0,
-        simhash: int | None = None,
-        *,
-        reason: str = "",
-        part_of: str | None = None,
-    ) -> Row:
-        return (
-            page.url.text,
-            page.url.key,
-            status,
-            reason or None,
-            page.doubt or None,
-            part_of,
-            page.title or None,
-            page.language or page.metadata.get("language"),
-            media_type,
-            page.encoding or None,
-            page.canonical.text if page.canonical is not None else None,
-            page.noindex,
-            page.nofollow,
-            page.noarchive,
-            page.nosnippet,
-            _moment(page.unavailable_after),
-            links,
-            signature,
-            simhash,
-            list(page.metadata.items()) or None,
-            page.headings,
-            page.alternates,
-            *(_NOTHING_ABOUT if page.about is None else _about(page.about)),
-        )
+
+def _data(
+    page: Page,
+    media_type: str,
+    status: str,
+    signature: bytes | None,
+    links: int = 0,
+    simhash: int | None = None,
+    part_of: str | None = None,
+    reason: str = "",
+) -> Row:
+    return (
+        page.url.text,
+        page.url.key,
+        status,
+        reason or None,
+        page.doubt or None,
+        part_of,
+        page.title or None,
+        page.language or page.metadata.get("language"),
+        media_type,
+        page.encoding or None,
+        page.canonical.text if page.canonical is not None else None,
+        page.noindex,
+        page.nofollow,
+        page.noarchive,
+        page.nosnippet,
+        _moment(page.unavailable_after),
+        links,
+        signature,
+        simhash,
+        list(page.metadata.items()) or None,
+        page.headings,
+        page.alternates,
+        *(_NOTHING_ABOUT if page.about is None else _about(page.about)),
+    )
 
 
 def _about(about: PageMetadata) -> Row:

@@ -67,19 +67,16 @@ class FetchPool(Closing):
         if not _is_alone():
             return
         gc.freeze()  # garbage collection writes to every object, which would unshare its memory
-        context = multiprocessing.get_context("fork")
         while len(self._processes) < count:
-            ours, theirs = context.Pipe()
-            # A forked worker inherits the parent's ends of all pipes and must close them, or no pipe is seen to close.
-            not_theirs = [*self._pipes, ours]
-            self._begin(context.Process(target=_serve, args=(theirs, not_theirs), name=self._next_name()), ours, theirs)
+            self._start("fork")
 
     def run(
         self, tasks: Sequence[FetchTask], on_report: Callable[[FetchTaskReport], None], should_stop: Callable[[], bool]
     ) -> None:
         """Run tasks, one per worker; if a worker is killed, stop the others and raise ``WorkerDied``."""
         while len(self._processes) < len(tasks):
-            self._start()
+            resource_tracker.ensure_running()  # starting it later would unblock the signal that ``_start`` blocks
+            self._start("spawn")
         for pipe, task in zip(self._pipes, tasks, strict=False):
             with suppress(OSError):  # a dead worker is noticed below
                 pipe.send(task)
@@ -108,13 +105,12 @@ class FetchPool(Closing):
             self.close()
             raise lost
 
-    def _start(self) -> None:
-        context = multiprocessing.get_context("spawn")
+    def _start(self, method: str) -> None:
+        context: Any = multiprocessing.get_context(method)
         ours, theirs = context.Pipe()
-        resource_tracker.ensure_running()  # starting it later would unblock the signal blocked below
-        self._begin(context.Process(target=_serve, args=(theirs,), name=self._next_name()), ours, theirs)
-
-    def _begin(self, process: Any, ours: Connection, theirs: Connection) -> None:
+        # A forked worker inherits the parent's ends of all pipes and must close them, or no pipe is seen to close.
+        not_theirs = [*self._pipes, ours] if method == "fork" else []
+        process = context.Process(target=_serve, args=(theirs, not_theirs), name=f"scoter-fetch-{len(self._processes)}")
         # Ctrl-C reaches the whole process group; a worker that does not ignore it yet would die with a traceback.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
@@ -124,9 +120,6 @@ class FetchPool(Closing):
         theirs.close()
         self._pipes.append(ours)
         self._processes.append(process)
-
-    def _next_name(self) -> str:
-        return f"scoter-fetch-{len(self._processes)}"
 
 
 def _is_alone() -> bool:
@@ -140,7 +133,7 @@ def _is_alone() -> bool:
     return len(names) - names.count(_ALLOCATOR) == 1
 
 
-def _serve(pipe: Connection, not_ours: Iterable[Connection] = ()) -> None:
+def _serve(pipe: Connection, not_ours: Iterable[Connection]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

@@ -12,7 +12,7 @@ import fcntl
 import signal
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from importlib.metadata import version
 from multiprocessing.connection import Connection
@@ -60,7 +60,7 @@ class FetchTask(Struct, frozen=True, kw_only=True):
     lists: int
     partition: str
     parses: bool
-    robots: str = ""
+    robots: str
 
 
 class FetchTaskReport(Struct, frozen=True):
@@ -123,42 +123,33 @@ class SegmentWorker:
 
     async def run(self) -> FetchTaskReport:
         """Fetch the lists, until they end or the worker is asked to stop."""
-        task = self._task
-        scratch = Scratch(self._segment.path / "tmp", f"worker-{task.worker}")
-        pages = PageProcessor(task.config)
-        outcomes = OutcomeWriter(
-            task.config,
-            column_names(self._columns),
-            part=self._part,
-            pages=pages,
-            parses=task.parses,
-            belongs=self._belongs,
-        )
-        robots = SqliteRobotsCache(Path(task.robots)) if task.robots else None
-        self._fetcher = Fetcher(
-            task.config,
-            folder=scratch.path,
-            robots_cache=robots,
-            on_robots=self._keep_robots,
-            on_snapshot=self._tick,
-        )
-        outcomes.add = self._fetcher.add
-        sink = BatchingSink(outcomes.take)
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._stop)
-        try:
-            files = [Path(file) for file in task.files]
-            last = await self._fetcher.run(read_requests(files, column_names(self._columns)), sink.take)
-            await sink.settle(_LAST)
-            await self._finish_all()
-        finally:
-            sink.drop()
-            pages.close()
-            if robots is not None:
-                robots.close()
-            if self._open is not None:
-                self._open.discard()
-            scratch.close()
+        task, extra = self._task, column_names(self._columns)
+        with (
+            Scratch(self._segment.path / "tmp", f"worker-{task.worker}") as scratch,
+            closing(PageProcessor(task.config)) as pages,
+            SqliteRobotsCache(Path(task.robots)) as robots,
+        ):
+            outcomes = OutcomeWriter(
+                task.config, extra, part=self._part, pages=pages, parses=task.parses, belongs=self._belongs
+            )
+            self._fetcher = Fetcher(
+                task.config,
+                folder=scratch.path,
+                robots_cache=robots,
+                on_robots=self._keep_robots,
+                on_snapshot=self._tick,
+            )
+            outcomes.add = self._fetcher.add
+            sink = BatchingSink(outcomes.take)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop)
+            try:
+                last = await self._fetcher.run(read_requests(list(map(Path, task.files)), extra), sink.take)
+                await sink.settle(_LAST)
+                await self._finish_all()
+            finally:
+                sink.drop()
+                if self._open is not None:
+                    self._open.discard()
         return FetchTaskReport(
             task.worker, last, ended=True, complete=not self._was_stopped, not_requested=dict(outcomes.not_requested)
         )

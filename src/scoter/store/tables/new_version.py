@@ -241,13 +241,7 @@ class NewVersion:
             self._place.close()
 
 
-def clean(
-    path: str | Path | TableStorage,
-    *,
-    keep: int = KEEP,
-    clock: Clock = utc_now,
-    options: Mapping[str, Any] | None = None,
-) -> list[str]:
+def clean(path: str | Path | TableStorage, *, keep: int = KEEP, options: Mapping[str, Any] | None = None) -> list[str]:
     """Remove stray and outdated versions of a table, and return their names.
 
     Never removes the current version, the ``keep`` before it, or one that is open on this machine.
@@ -255,7 +249,7 @@ def clean(
     place = storage_at(path, options)
     if current_version(place) is None:
         raise no_table(place)
-    lock = place.lock(LOCK, this_process("clean", clock()))
+    lock = place.lock(LOCK, this_process("clean", utc_now()))
     try:
         removed, _ = sweep(place, current_manifest(place), keep)
         return removed

@@ -71,10 +71,9 @@ class _TypeParser:
         atom = _ATOM.match(self.text, self.at)
         if atom is None:
             raise self.error()
-        name = atom[1]
-        build = _NESTED.get(name)
+        build = _NESTED.get(atom[1])
         if build is None:
-            found = self._plain(name)
+            found = self._plain(atom[1])
             self.at = atom.end()
         else:
             self.at = atom.end()
@@ -96,17 +95,12 @@ class _TypeParser:
         self.at += spaces + len(sign)
         return True
 
-    def label(self, default: str | None) -> str:
-        found = _LABEL.match(self.text, self.at)
-        if found is None:
-            if default is None:
-                raise self.error()
-            return default
-        self.at = found.end()
-        return found[1]
-
-    def field(self, default: str | None) -> Any:
-        name = self.label(default)
+    def field(self, name: str = "") -> Any:
+        """Parse a type with its label, which may be missing if the field has a name."""
+        if label := _LABEL.match(self.text, self.at):
+            name, self.at = label[1], label.end()
+        if not name:
+            raise self.error()
         kind = self.type()
         return pa.field(name, kind, nullable=not self.accept("not null"))
 
@@ -115,24 +109,13 @@ class _TypeParser:
             return pa.timestamp(found[1], found[2].strip() if found[2] else None)
         if found := _BINARY.fullmatch(name):
             return pa.binary(int(found[1]))
-        if found := _DECIMAL.fullmatch(name):
-            make = pa.decimal128 if found[1] == "128" else pa.decimal256
-            try:
-                return make(int(found[2]), int(found[3]))
-            except ValueError:
-                raise self.error() from None
         try:
+            if found := _DECIMAL.fullmatch(name):
+                make = pa.decimal128 if found[1] == "128" else pa.decimal256
+                return make(int(found[2]), int(found[3]))
             return pa.type_for_alias(name)
         except ValueError:
             raise self.error() from None
-
-
-def _list(parser: _TypeParser) -> Any:
-    return pa.list_(parser.field("item"))
-
-
-def _large_list(parser: _TypeParser) -> Any:
-    return pa.large_list(parser.field("item"))
 
 
 def _map(parser: _TypeParser) -> Any:
@@ -147,7 +130,7 @@ def _struct(parser: _TypeParser) -> Any:
     while not parser.rest.lstrip().startswith(">"):
         if fields:
             parser.expect(",")
-        fields.append(parser.field(None))
+        fields.append(parser.field())
     return pa.struct(fields)
 
 
@@ -157,14 +140,13 @@ def _dictionary(parser: _TypeParser) -> Any:
     parser.expect(", indices=")
     indices = parser.type()
     ordered = parser.accept(", ordered=1")
-    if not ordered:
-        parser.accept(", ordered=0")
+    parser.accept(", ordered=0")
     return pa.dictionary(indices, values, ordered)
 
 
 _NESTED: dict[str, Callable[[_TypeParser], Any]] = {
-    "list": _list,
-    "large_list": _large_list,
+    "list": lambda parser: pa.list_(parser.field("item")),
+    "large_list": lambda parser: pa.large_list(parser.field("item")),
     "map": _map,
     "struct": _struct,
     "dictionary": _dictionary,

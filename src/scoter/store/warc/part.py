@@ -137,8 +137,7 @@ class WarcPart:
 
     def discard(self) -> None:
         """Remove the unfinished file."""
-        self._index.close()
-        self._file.close()
+        self.close()
         for path in (self.draft, self.index_path):
             path.unlink(missing_ok=True)
 
