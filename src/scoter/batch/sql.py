@@ -26,11 +26,8 @@ _SEGMENTS = pa.schema(
         ("created", schemas.TIME),
         ("lists", pa.int32()),
         ("urls", pa.int64()),
-        ("made_by", pa.utf8()),
-        ("partition", pa.utf8()),
-        ("is_fetched", pa.bool_()),
-        ("is_parsed", pa.bool_()),
-        ("is_applied", pa.bool_()),
+        *schemas.texts("made_by", "partition"),
+        *((name, pa.bool_()) for name in ("is_fetched", "is_parsed", "is_applied")),
     ]
 )
 _SEGMENT = {"segment": "parse_path(_file)[-3]"}  # .../SEGMENT/table/part.parquet

@@ -217,10 +217,8 @@ class OutcomeWriter:
             if left <= 0:
                 return
             target = link.target
-            is_wanted = (target.host == url.host or not self._fetch.follow_outlinks_ignore_external) and self._belongs(
-                target
-            )
-            if is_wanted and self._recent.add(target.text):
+            may_follow = target.host == url.host or not self._fetch.follow_outlinks_ignore_external
+            if may_follow and self._belongs(target) and self._recent.add(target.text):
                 extra, steps = dict(link.extra) or None, known.steps + 1
                 on = RequestContext(interval=self._interval, score=link.score, extra=extra, steps=steps)
                 self.add(Request(url=target, context=encode_context(on)))

@@ -75,7 +75,6 @@ class FetchPool(Closing):
     ) -> None:
         """Run tasks, one per worker; if a worker is killed, stop the others and raise ``WorkerDied``."""
         while len(self._processes) < len(tasks):
-            resource_tracker.ensure_running()  # starting it later would unblock the signal that ``_start`` blocks
             self._start("spawn")
         for pipe, task in zip(self._pipes, tasks, strict=False):
             with suppress(OSError):  # a dead worker is noticed below
@@ -106,6 +105,8 @@ class FetchPool(Closing):
             raise lost
 
     def _start(self, method: str) -> None:
+        if method == "spawn":
+            resource_tracker.ensure_running()  # starting it later would unblock the signal blocked below
         context: Any = multiprocessing.get_context(method)
         ours, theirs = context.Pipe()
         # A forked worker inherits the parent's ends of all pipes and must close them, or no pipe is seen to close.

@@ -7,8 +7,8 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -81,17 +81,9 @@ class LocalStorage:
 
     def replace(self, name: str, data: bytes) -> None:
         path = self.root / name
-        new = path.with_name(path.name + _NEW)
         with disk_errors("write the file", path):
-            try:
-                with new.open("wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                new.replace(path)
-            except BaseException:
-                new.unlink(missing_ok=True)
-                raise
+            with _replacing(path) as new:
+                new.write_bytes(data)
             sync_folder(path.parent)
 
     def draft(self, name: str) -> Path:
@@ -100,14 +92,15 @@ class LocalStorage:
     def finish(self, name: str, draft: Path) -> None:
         path = self.root / name
         with disk_errors("name the file", path):
-            with draft.open("rb") as file:
-                os.fsync(file.fileno())
+            _sync_file(draft)
             try:
                 draft.replace(path)
             except OSError as failure:
                 if failure.errno != errno.EXDEV:
                     raise
-                self._move_across_disks(draft, path)
+                with _replacing(path) as new:  # the draft is on another disk
+                    shutil.copyfile(draft, new)
+                draft.unlink()
             sync_folder(path.parent)
 
     def sync(self) -> None:
@@ -183,19 +176,6 @@ class LocalStorage:
     def close(self) -> None:
         """Do nothing: unfinished files stay in the folder for recovery."""
 
-    def _move_across_disks(self, draft: Path, path: Path) -> None:
-        """Move a file from another disk."""
-        new = path.with_name(path.name + _NEW)
-        try:
-            shutil.copyfile(draft, new)
-            with new.open("rb") as file:
-                os.fsync(file.fileno())
-            new.replace(path)
-        except BaseException:
-            new.unlink(missing_ok=True)
-            raise
-        draft.unlink()
-
 
 class LocalStorageLock:
     """A lock that the kernel releases when its process ends."""
@@ -213,6 +193,24 @@ class LocalStorageLock:
             with suppress(OSError):  # the next writer overwrites its content
                 os.ftruncate(handle, 0)
             os.close(handle)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path; the file written there replaces another, synced, if the context ends without an error."""
+    new = path.with_name(path.name + _NEW)
+    try:
+        yield new
+        _sync_file(new)
+        new.replace(path)
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+
+
+def _sync_file(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 def storage_at(path: str | Path | TableStorage, options: Mapping[str, Any] | None = None) -> TableStorage:
