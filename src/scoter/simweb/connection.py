@@ -188,16 +188,8 @@ class SimConnection(asyncio.Protocol):
             old=parser.get_http_version() == "1.0",
             gzip=b"gzip" in accepts and b"gzip;q=0" not in accepts.replace(b" ", b""),
         )
-        request = SimRequest(
-            method,
-            host,
-            path,
-            asked,
-            headers.get(b"if-none-match", b"").decode("latin-1"),
-            headers.get(b"if-modified-since", b"").decode("latin-1"),
-            refusal=0 if host else 400,
-        )
-        self._waiting.append(request)
+        tags, since = (headers.get(name, b"").decode("latin-1") for name in (b"if-none-match", b"if-modified-since"))
+        self._waiting.append(SimRequest(method, host, path, asked, tags, since, refusal=0 if host else 400))
         if len(self._waiting) >= _MOST_PIPELINED and self._reading:
             self._reading = False
             self._transport.pause_reading()

@@ -128,37 +128,29 @@ def _body(sites: SimSites, site: SimSite, number: int, title: str, links: tuple[
     rolls = random_ints(count, spec.seed, site.index, number, 0x7E47)
     # The first sentences change with each version of the page.
     news = random_ints(3, spec.seed, site.index, number, version, 0x4E75)
-    pool = text.sentences
-    sentences = text.sayings((*news, *rolls[3:]), bits)
-    canonical = f"{site.origin}{site.path(number)}" if number % 3 else ""
+    url = site.origin + site.path(number)
     head = ""
     if number == 0 and not site.fault:  # hosts with faults have no feed
-        head = "".join(
-            f'<link rel="alternate" type="application/{kind}+xml" title="{site.name}" href="{path}">\n'
-            for kind, path in (feed_of(site),)
-        )
-    return encode(
-        html(
-            PageMarkup(
-                url=site.origin + site.path(number),
-                title=title,
-                language=profile.language,
-                charset=profile.meta,
-                description=pool[rolls[0] & 511],
-                sentences=sentences,
-                gap=text.gap,
-                links=links,
-                rolls=rolls,
-                canonical=canonical,
-                base="/guide/" if number % 16 == 4 else "",
-                robots=meta_robots(site, number),
-                image=f"{site.origin}{LOGO}",
-                head=head,
-                body=f"<footer>{site.name} #{number}.{version}</footer>\n",
-            )
-        ),
-        profile.encoding,
+        kind, path = feed_of(site)
+        head = f'<link rel="alternate" type="application/{kind}+xml" title="{site.name}" href="{path}">\n'
+    markup = PageMarkup(
+        url=url,
+        title=title,
+        language=profile.language,
+        charset=profile.meta,
+        description=text.sentences[rolls[0] & 511],
+        sentences=text.sayings((*news, *rolls[3:]), bits),
+        gap=text.gap,
+        links=links,
+        rolls=rolls,
+        canonical=url if number % 3 else "",
+        base="/guide/" if number % 16 == 4 else "",
+        robots=meta_robots(site, number),
+        image=f"{site.origin}{LOGO}",
+        head=head,
+        body=f"<footer>{site.name} #{number}.{version}</footer>\n",
     )
+    return encode(html(markup), profile.encoding)
 
 
 def feed_of(site: SimSite) -> tuple[str, str]:

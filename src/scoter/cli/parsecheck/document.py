@@ -14,7 +14,7 @@ from scoter.config import Config
 from scoter.core.page import Content
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Headers, Moved, Reply, Request, Timings, header
 from scoter.core.robots import Robots
-from scoter.core.robots_cache import StoredRobots
+from scoter.core.robots_cache import MemoryRobotsCache
 from scoter.core.url import Url, canonical
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
@@ -82,19 +82,6 @@ def fetch(config: Config, url: Url, asked: str, *, hops: int = 0, force_as: str 
     return asyncio.run(_DocumentFetch(config, hops, asked, force_as).run(url))
 
 
-class _RobotsRecorder:
-    """A robots.txt cache that keeps the files for the report."""
-
-    def __init__(self) -> None:
-        self.by_origin: dict[str, StoredRobots] = {}
-
-    async def get(self, origin: str) -> StoredRobots | None:
-        return self.by_origin.get(origin)
-
-    async def put(self, origin: str, stored: StoredRobots) -> None:
-        self.by_origin[origin] = stored
-
-
 class _DocumentFetch:
     """The fetch of one document."""
 
@@ -103,7 +90,7 @@ class _DocumentFetch:
         self._most = hops
         self._asked = asked
         self._force_as = force_as
-        self._robots_files = _RobotsRecorder()
+        self._robots_files = MemoryRobotsCache(entries=100, size=2**26, clock=time.time)  # kept for the report
         self._hops: list[RedirectHop] = []
         self._last: Reply | None = None
 
@@ -113,7 +100,7 @@ class _DocumentFetch:
         await self._fetcher.run(_one(Request(url=url)), self._take)
         spent = time.monotonic() - began
         assert self._last is not None  # noqa: S101 - every request gets a reply
-        return self._document(self._last, spent)
+        return await self._document(self._last, spent)
 
     def _take(self, request: Request, reply: Reply) -> None:
         self._last = reply
@@ -122,7 +109,7 @@ class _DocumentFetch:
             if reply.target.text not in been and self._fetcher.add(Request(url=reply.target)) is None:
                 self._hops.append(RedirectHop(request.url.text, reply.exchange.status))
 
-    def _document(self, reply: Reply, spent: float) -> CheckedDocument:
+    async def _document(self, reply: Reply, spent: float) -> CheckedDocument:
         exchange, url = reply.exchange, reply.url
         problem, hint = self._problem(reply)
         found = CheckedDocument(
@@ -131,7 +118,7 @@ class _DocumentFetch:
             problem=problem,
             hint=hint,
             hops=tuple(self._hops),
-            robots=self._robots(url),
+            robots=await self._robots(url),
             waited=spent,
         )
         if exchange is None:
@@ -169,8 +156,8 @@ class _DocumentFetch:
             return f"{text}: too many redirects, or a loop", ""
         return text, "To follow it, use --follow-redirects."
 
-    def _robots(self, url: Url) -> RobotsVerdict | None:
-        stored = self._robots_files.by_origin.get(url.text[: len(url.text) - len(url.target)])
+    async def _robots(self, url: Url) -> RobotsVerdict | None:
+        stored = await self._robots_files.get(url.text[: len(url.text) - len(url.target)])
         if stored is None:
             return None
         if stored.body is None:
