@@ -181,7 +181,4 @@ def read_types(entries: Sequence[str], known: Sequence[str]) -> dict[str, tuple[
 
 def _is_type(kind: str) -> bool:
     """Accept a media type, a family such as ``image/*``, and ``*/*``."""
-    if not TYPE.fullmatch(kind):
-        return False
-    first, _, second = kind.partition("/")
-    return "*" not in kind or kind == ANY or ("*" not in first and second == "*")
+    return kind == ANY or (TYPE.fullmatch(kind) is not None and "*" not in kind.removesuffix("/*"))

@@ -56,25 +56,21 @@ _VAGUE: Final = frozenset(
         *("application/x-download", "application/x-force-download", "application/x-unknown-content-type"),
     }
 )
-_USUAL: Final = {
-    **dict.fromkeys(("image/jpg", "image/pjpeg", "image/x-citrix-jpeg"), "image/jpeg"),
-    **dict.fromkeys(("image/x-png", "image/x-citrix-png"), "image/png"),
-    **dict.fromkeys(("image/vnd.microsoft.icon", "image/ico"), "image/x-icon"),
-    **dict.fromkeys(("application/x-gzip", "application/gzip-compressed", "application/x-gunzip"), "application/gzip"),
-    **dict.fromkeys(("application/x-zip", "application/x-zip-compressed"), ZIP),
-    **dict.fromkeys(("application/x-pdf", "text/pdf", "application/acrobat"), "application/pdf"),
-    **dict.fromkeys(
-        (
-            *("application/javascript", "application/x-javascript", "text/x-javascript", "text/ecmascript"),
-            *("application/ecmascript", "application/x-ecmascript", "text/jscript", "text/livescript"),
-        ),
-        "text/javascript",
-    ),
-    **dict.fromkeys(("application/rss", "text/rss+xml", "text/rss", "application/x-rss+xml"), RSS),
-    **dict.fromkeys(("application/atom", "text/atom+xml", "text/atom"), ATOM),
-    "text/xml": XML,  # RFC 7303 9.1
-    **dict.fromkeys(("text/rtf", "application/x-rtf"), "application/rtf"),
+_OTHER_NAMES: Final = {
+    "image/jpeg": "image/jpg image/pjpeg image/x-citrix-jpeg",
+    "image/png": "image/x-png image/x-citrix-png",
+    "image/x-icon": "image/vnd.microsoft.icon image/ico",
+    "application/gzip": "application/x-gzip application/gzip-compressed application/x-gunzip",
+    ZIP: "application/x-zip application/x-zip-compressed",
+    "application/pdf": "application/x-pdf text/pdf application/acrobat",
+    "text/javascript": "application/javascript application/x-javascript text/x-javascript text/ecmascript"
+    " application/ecmascript application/x-ecmascript text/jscript text/livescript",
+    RSS: "application/rss text/rss+xml text/rss application/x-rss+xml",
+    ATOM: "application/atom text/atom+xml text/atom",
+    XML: "text/xml",  # RFC 7303 9.1
+    "application/rtf": "text/rtf application/x-rtf",
 }
+_USUAL: Final = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 
 _CHARSET = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;\"']+))", re.IGNORECASE)
 _MARKUP = re.compile(

@@ -65,23 +65,38 @@ class ImageParser(DocumentParser):
 
 
 def _found(body: bytes) -> DocumentContent | None:
+    """Return the embedded metadata of an image: from XMP, else Exif, IPTC, or the text fields of the format."""
     image = _opened(body)
     if image is None or isinstance(image, DocumentContent):
         return image
     with image:
-        told = _told(image)
+        info: Mapping[Any, Any] = image.info
+        exif = _exif(image)
         size = {"image.width": str(image.width), "image.height": str(image.height)}
         metadata = {**size, "image.format": image.format or ""}
-    if told["rights"]:
-        metadata["image.copyright"] = told["rights"]
+    packet = info.get("xmp") or info.get("XML:com.adobe.xmp") or exif.get(_XMP) or b""
+    xmp = read_xmp(packet if isinstance(packet, bytes) else str(packet).encode("utf-8", "replace"))
+    iptc = _iptc(info.get("photoshop"))
+
+    def first(name: str, tags: Sequence[int], keys: Sequence[str] = ()) -> str:
+        given = (
+            "; ".join(xmp.get(name, ())),
+            *(_text(exif.get(tag)) for tag in tags),
+            "; ".join(iptc.get(name, ())),
+            *(_text(info.get(key)) for key in keys),
+        )
+        return next(filter(None, given), "")
+
+    if rights := first("rights", (_COPYRIGHT,), ("Copyright",)):
+        metadata["image.copyright"] = rights
     said = about(
         "content",
-        title=told["title"],
-        description=told["description"],
-        authors=authors(told["creator"]),
-        published=_date(told["taken"], told["zone"]),
-        modified=_date(told["changed"]),
-        keywords=keywords(told["subject"]),
+        title=first("title", (_TITLE,), ("Title",)),
+        description=first("description", (_DESCRIPTION, _SUBJECT), ("Description", "Comment", "comment")),
+        authors=authors(first("creator", (_ARTIST,), ("Author",))),
+        published=_date(first("CreateDate", (_TAKEN,), ("Creation Time",)), _text(exif.get(_OFFSET))),
+        modified=_date(first("ModifyDate", (_CHANGED,))),
+        keywords=keywords(first("subject", (_KEYWORDS,))),
     )
     return DocumentContent(text=said.description, about=said, metadata=metadata)
 
@@ -103,36 +118,6 @@ def _opened(body: bytes) -> ImageFile | DocumentContent | None:
         raise
     except Exception as error:  # Pillow's readers raise many kinds for damaged files
         return DocumentContent(doubt=f"damaged: {error or type(error).__name__}")
-
-
-def _told(image: ImageFile) -> dict[str, str]:
-    """Return the embedded metadata: from XMP, else Exif, IPTC, or the text fields of the format."""
-    info: Mapping[Any, Any] = image.info
-    exif = _exif(image)
-    packet = info.get("xmp") or info.get("XML:com.adobe.xmp") or exif.get(_XMP) or b""
-    xmp = read_xmp(packet if isinstance(packet, bytes) else str(packet).encode("utf-8", "replace"))
-
-    iptc = _iptc(info.get("photoshop"))
-
-    def first(name: str, tags: Sequence[int], keys: Sequence[str]) -> str:
-        given = (
-            "; ".join(xmp.get(name, ())),
-            *(_text(exif.get(tag)) for tag in tags),
-            "; ".join(iptc.get(name, ())),
-            *(_text(info.get(k)) for k in keys),
-        )
-        return next(filter(None, given), "")
-
-    return {
-        "title": first("title", (_TITLE,), ("Title",)),
-        "description": first("description", (_DESCRIPTION, _SUBJECT), ("Description", "Comment", "comment")),
-        "creator": first("creator", (_ARTIST,), ("Author",)),
-        "rights": first("rights", (_COPYRIGHT,), ("Copyright",)),
-        "subject": first("subject", (_KEYWORDS,), ()),
-        "taken": first("CreateDate", (_TAKEN,), ("Creation Time",)),
-        "zone": _text(exif.get(_OFFSET)),
-        "changed": first("ModifyDate", (_CHANGED,), ()),
-    }
 
 
 def _iptc(resources: object) -> Mapping[str, Sequence[str]]:

@@ -173,8 +173,8 @@ class _SitemapReader:
     def _alternate(self, said: Mapping[str, str]) -> None:
         if self._extras_left <= 0 or "alternate" not in said.get("rel", "").lower().split():
             return
-        url = join(self._base, said.get("href", "")[:LONGEST].strip())
-        if url is not None and said.get("href", "").strip():
+        href = said.get("href", "")[:LONGEST].strip()
+        if href and (url := join(self._base, href)) is not None:
             self._extras_left -= 1
             self._alternates.append(SitemapAlternate(said.get("hreflang", "").strip()[:35], url))
 

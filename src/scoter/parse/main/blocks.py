@@ -8,6 +8,7 @@ the rest of the page is dropped.
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import Final
 
 from msgspec import Struct
@@ -55,13 +56,8 @@ class MarkdownWriter:
         self._blocks(part.children, out)
         while out and out[-1].kind == "hr":
             out.pop()
-        size = 0
-        for number, block in enumerate(out):
-            size += len(block.text) + 2
-            if size > self._most:
-                del out[number:]
-                break
-        return "\n\n".join(block.text for block in out)
+        sizes = accumulate(len(block.text) + 2 for block in out)
+        return "\n\n".join(block.text for block, size in zip(out, sizes, strict=True) if size <= self._most)
 
     def _blocks(self, nodes: list[Node], out: list[MarkdownBlock]) -> None:
         run: list[Node] = []

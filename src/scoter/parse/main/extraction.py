@@ -86,14 +86,9 @@ def main_content(
 
 def require_extractor(extractor: Extractor, *, markdown: bool) -> None:
     """Raise ``ConfigError`` unless the package that extracts the main content is installed."""
-    if extractor == "trafilatura":
-        package, extra, setting = "trafilatura", "trafilatura", "parse.extractor"
-    elif extractor == "resiliparse" or markdown:
-        setting = "parse.extractor" if extractor == "resiliparse" else "parse.markdown"
-        package, extra = "resiliparse", "text"
-    else:
-        return
-    if find_spec(package) is None:
+    setting = "parse.markdown" if extractor == "none" else "parse.extractor"
+    package, extra = ("resiliparse", "text") if extractor != "trafilatura" else ("trafilatura", "trafilatura")
+    if (markdown or extractor != "none") and find_spec(package) is None:
         raise ConfigError(
             f"{setting} requires the package {package}, which is not installed",
             where=setting,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import groupby
 from typing import Final
 
 from msgspec import Struct
@@ -69,12 +70,8 @@ class InlineWriter:
         written = self._written(nodes, href, bits)
         if "\n" not in written:
             return [line_start(written)] if written else []
-        found = []
-        for paragraph in re.split(r"\n{2,}", written):
-            lines = [line_start(line) for line in paragraph.split("\n") if line]
-            if lines:
-                found.append("\\\n".join(lines))
-        return found
+        paragraphs = re.split(r"\n{2,}", written)
+        return ["\\\n".join(map(line_start, filter(None, each.split("\n")))) for each in paragraphs]
 
     def line(self, nodes: list[Node], href: str = "", bits: int = 0) -> str:
         """Return inline content as one line."""
@@ -224,15 +221,11 @@ def _spans(atoms: list[InlinePiece]) -> list[tuple[int, int, str]]:
     """Return the emphasised runs of pieces, outer ones before inner ones."""
     found: list[tuple[int, int, str]] = []
     for bit, sign in _SIGNS.items():
-        start = None
-        for number, atom in enumerate([*atoms, _END]):
-            if atom.bits & bit:
-                start = number if start is None else start
-            elif start is not None:
-                span = _fitting(atoms, start, number, sign)
-                if span:
-                    found.append(span)
-                start = None
+        marked = [bool(atom.bits & bit) for atom in atoms]
+        for is_marked, run in groupby(range(len(atoms)), key=marked.__getitem__):
+            first, *others = run
+            if is_marked and (span := _fitting(atoms, first, first + len(others) + 1, sign)):
+                found.append(span)
     found.sort(key=lambda span: (span[0], -span[1]))
     fit: list[tuple[int, int, str]] = []
     around: list[tuple[int, int, str]] = []
@@ -309,9 +302,6 @@ def _small(node: Element) -> str:
     text = node.text().strip()
     small = text.translate(_SUPER if node.tag == "sup" else _SUB)
     return small if text and len(text) <= 8 and not any(a == b for a, b in zip(text, small, strict=True)) else ""
-
-
-_END: Final = InlinePiece(" ", 0)
 
 
 def escaped(text: str) -> str:

@@ -219,13 +219,9 @@ def _truncate(text: str) -> str:
 def picture(elements: PageElements) -> Image | None:
     """Return the largest plausible image, preferably from the main content."""
     for query in _PICTURE_QUERIES:
-        ranked = []
-        for place, node in enumerate(elements.some(query, MOST_PICTURES)):
-            attributes = node.attributes
-            if area := _area(attributes):
-                ranked.append((-area, place, node, attributes))
-        ranked.sort(key=lambda found: found[:2])
-        for _, _, node, attributes in ranked:
+        pictures = [(node, node.attributes) for node in elements.some(query, MOST_PICTURES)]
+        sized = [(area, *picture) for picture in pictures if (area := _area(picture[1]))]
+        for _, node, attributes in sorted(sized, key=lambda each: -each[0]):
             if (found := _as_image(elements, attributes)) is not None and not within(node, _OUTSIDE_CONTENT):
                 return found
     return None

@@ -211,7 +211,5 @@ def plain_claims(elements: PageElements) -> PageMetadata:
 
 def _theme_colour(elements: PageElements) -> str:
     """Return the theme colour without a media query, or else the first one."""
-    for _, text in sorted(elements.colours, key=lambda found: found[0]):
-        if found := fields.colour(text):
-            return found
-    return fields.colour(elements.first("msapplication-tilecolor"))
+    texts = [text for _, text in sorted(elements.colours, key=lambda found: found[0])]
+    return next(filter(None, map(fields.colour, (*texts, elements.first("msapplication-tilecolor")))), "")

@@ -133,22 +133,15 @@ class PageElements:
         content = attributes.get("content")
         if not content:
             return
-        if len(content) > LONGEST_VALUE:
-            content = content[:LONGEST_VALUE]
-        name = attributes.get("property")
-        if name:
-            self._keep(name, content, attributes)
         # An element with both, as in name="description" property="og:description", counts for both.
-        name = attributes.get("name") or attributes.get("http-equiv")
-        if name:
-            self._keep(name, content, attributes)
+        for name in (attributes.get("property"), attributes.get("name") or attributes.get("http-equiv")):
+            if name:
+                self._keep(name, content[:LONGEST_VALUE], attributes)
 
     def _keep(self, names: str, content: str, attributes: Attributes) -> None:
         for name in names[:500].lower().split():
-            values = self.metas.get(name)
-            if values is None:
-                self.metas[name] = [content]
-            elif len(values) < MOST_VALUES:
+            values = self.metas.setdefault(name, [])
+            if len(values) < MOST_VALUES:
                 values.append(content)
             if name.startswith(_GROUPS):
                 if len(self.groups) < 4 * MOST_VALUES:
