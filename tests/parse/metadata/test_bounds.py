@@ -125,6 +125,7 @@ def test_reader_accepts_any_markup(pieces: list[str]) -> None:
 @settings(max_examples=80, deadline=None)
 @given(THINGS)
 @example({"@type": "Product", "price": 10**5000, "name": float("nan")})
+@example({"@type": "a\x1b\x85b", "headline": "c"})
 @example([{"@type": "Article", "@id": "#a", "author": {"@id": "#a"}, "image": {"@id": "#a"}}])
 def test_reader_accepts_any_json(thing: object) -> None:
     text = (

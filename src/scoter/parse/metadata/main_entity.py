@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from scoter.parse.metadata.field_values import LONGEST_WORD
+from scoter.parse.metadata.field_values import word
 from scoter.parse.metadata.graph import Graph, Thing, address_of, types_of
 from scoter.parse.metadata.page_elements import PageElements
 
@@ -72,7 +72,7 @@ def _rank(thing: Thing) -> tuple[int, str]:
         if not rank and "headline" in thing:
             rank = _UNKNOWN
         if rank > best:
-            best, kind = rank, name[:LONGEST_WORD]
+            best, kind = rank, word(name)
     return best, kind
 
 
@@ -91,12 +91,9 @@ def main_entity(graph: Graph, elements: PageElements, *, first_of_many: bool) ->
             break  # the page has another URL in its markup, and is not about its author
         same = [found for found in ranked if found[0] == rank]
         places = [_place(graph, elements, thing) for _, _, thing in same]
-        if "here" in places:
-            _, kind, thing = same[places.index("here")]
-            return thing, kind
         unsaid = places.count("")
-        if unsaid == 1 or (unsaid and first_of_many):
-            _, kind, thing = same[places.index("")]
+        if "here" in places or unsaid == 1 or (unsaid and first_of_many):
+            _, kind, thing = same[places.index("here" if "here" in places else "")]
             return thing, kind
         elsewhere.extend(same)
     # A single thing with a URL elsewhere is the page itself under another URL.
