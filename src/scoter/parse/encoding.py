@@ -137,9 +137,7 @@ def prescan(head: bytes) -> str:
                 name, place = _declared(head, place - 1)
                 if name:
                     return name
-            case b"<!" | b"<?":
-                place = _past(head, place)
-            case b"</" if found.end() - found.start() == 2:
+            case b"<!" | b"<?" | b"</" if found.end() - found.start() == 2:
                 place = _past(head, place)
             case _:
                 end = _TAG_END.search(head, place)

@@ -111,7 +111,10 @@ class LinkRules:
         verdict = self._verdicts.get(text)
         if verdict is None:
             verdict = self._fit(target, "outlink")
-            self._remember(text, verdict)
+            if len(self._verdicts) >= CACHE:
+                self._verdicts.clear()  # a crawl that has moved on to other sites has no use for the old ones
+            if len(text) <= _CACHED:
+                self._verdicts[text] = verdict
         return verdict
 
     def _wrong_side(self, source: Url, target: Url) -> DropReason | None:
@@ -132,13 +135,6 @@ class LinkRules:
                 return DropReason.NO_URL
             target = normal
         return target if not self._filtering or keeps(target, self._filters) else DropReason.FILTERED
-
-    def _remember(self, text: str, verdict: Verdict) -> None:
-        if len(text) > _CACHED:
-            return
-        if len(self._verdicts) >= CACHE:
-            self._verdicts.clear()  # a crawl that has moved on to other sites has no use for the old ones
-        self._verdicts[text] = verdict
 
 
 def _counted(dropped: list[Verdict], repeated: int, too_many: int) -> dict[DropReason, int]:

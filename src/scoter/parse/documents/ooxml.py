@@ -200,6 +200,20 @@ class PartReader:
         self._on = False
         self._cells = 0
 
+    def start(self, name: str, attributes: Mapping[str, str]) -> None:
+        self._on = name == "t"
+        if name == "tc":
+            self._cells += 1
+        elif name in ("br", "cr"):
+            self._end_line()
+
+    def end(self, name: str) -> None:
+        self._on = False
+        if name == "tc":
+            self._end_cell()
+        elif name in ("p", "tr"):
+            self._end_line()
+
     def data(self, text: str) -> None:
         if self._on:
             self._builder.add(text)
@@ -235,14 +249,10 @@ class WordPart(PartReader):
         if self._unwanted or name == "Fallback":  # repeats the content of its Choice
             self._unwanted += 1
             return
-        self._on = name == "t"
+        super().start(name, attributes)
         match name:
             case "tab" | "ptab" | "noBreakHyphen":
                 self._builder.add("-" if name == "noBreakHyphen" else " ")
-            case "br" | "cr":
-                self._end_line()
-            case "tc":
-                self._cells += 1
             case "hyperlink":
                 self._builder.open_link(self._address(attributes))
             case "fldSimple":
@@ -256,12 +266,8 @@ class WordPart(PartReader):
         if self._unwanted:
             self._unwanted -= 1
             return
-        self._on = False
+        super().end(name)
         match name:
-            case "p" | "tr":
-                self._end_line()
-            case "tc":
-                self._end_cell()
             case "hyperlink" | "fldSimple":
                 self._builder.close_link()
             case "instrText":
@@ -376,27 +382,18 @@ class SlidePart(PartReader):
         self._href = ""
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        self._on = name == "t"
+        super().start(name, attributes)
         match name:
             case "r":
                 self._run, self._href = True, ""
                 self._builder.open_link()
-            case "br":
-                self._end_line()
-            case "tc":
-                self._cells += 1
             case "hlinkClick" if self._run:
                 self._href = self._address(attributes)
             case "hlinkClick":
                 self._builder.link(self._address(attributes))
 
     def end(self, name: str) -> None:
-        self._on = False
-        match name:
-            case "r":
-                self._builder.close_link(self._href)
-                self._run = False
-            case "p" | "tr":
-                self._end_line()
-            case "tc":
-                self._end_cell()
+        super().end(name)
+        if name == "r":
+            self._builder.close_link(self._href)
+            self._run = False

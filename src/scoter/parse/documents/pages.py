@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from msgspec import Struct
@@ -137,9 +138,7 @@ def addresses(text: str) -> Iterator[DocumentLink]:
     """
     if "://" not in text:  # most texts have none, and this check is a hundred times as fast
         return
-    for number, found in enumerate(_ADDRESS.finditer(text)):
-        if number == MOST_LINKS:
-            return
+    for found in islice(_ADDRESS.finditer(text), MOST_LINKS):
         address = found[0].rstrip(_PUNCTUATION)
         while (opening := _BRACKETS.get(address[-1])) and address.count(address[-1]) > address.count(opening):
             address = address[:-1].rstrip(_PUNCTUATION)

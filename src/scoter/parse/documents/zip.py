@@ -113,7 +113,8 @@ class _ZipReader:
         if self._entries == 0 and members:
             own = _merged(own, members)
             del self.pages[place + 1 :]
-        self.pages[place] = replace(own, title=_file_name(content.url), metadata={"zip.members": str(len(names))})
+        title, metadata = content.url.path.rpartition("/")[2], {"zip.members": str(len(names))}
+        self.pages[place] = replace(own, title=title, metadata=metadata)
 
     def _add(
         self,
@@ -175,7 +176,3 @@ def _merged(own: Page, members: Sequence[Page]) -> Page:
             links.setdefault(link.target.text, link)
     texts = [own.text, *(f"{page.title}\n{page.text}".strip() for page in members if not page.noindex)]
     return replace(own, text="\n\n".join(filter(None, texts)), outlinks=tuple(links.values()))
-
-
-def _file_name(url: Url) -> str:
-    return url.path.rpartition("/")[2]

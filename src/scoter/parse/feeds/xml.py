@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url, join
+from scoter.parse.feeds.entries import address_of, is_web_address
 from scoter.parse.feeds.source import ElementCounter, XmlSource, local, walk
 from scoter.parse.html import LONGEST_TITLE, MOST_LINKS
 from scoter.parse.parsers import PageParser
@@ -16,7 +17,6 @@ from scoter.parse.parsers import PageParser
 _ATTRIBUTES: Final = {"href": "link", "src": "media"}
 _ADDRESSES: Final = frozenset(("loc", "url", "uri", "link", "href", "src"))
 _NO_TEXT: Final = frozenset(("script", "style"))
-_LONGEST_ADDRESS: Final = 8_192
 
 
 class XmlParser(PageParser):
@@ -118,13 +118,12 @@ class _XmlTextReader:
             return
         if within.name == "title" and first and not self.title:
             self.title = text
-        elif first and within.name in _ADDRESSES and text.strip()[:8].lower().startswith(("http://", "https://")):
+        elif first and within.name in _ADDRESSES and is_web_address(text.strip()):
             self._link(text, "text")
 
     def _link(self, text: str, kind: str) -> None:
-        text = text.strip()
-        if not text or len(text) > _LONGEST_ADDRESS or len(self.links) >= MOST_LINKS:
+        text = address_of(text)
+        if not text or text.startswith("#") or len(self.links) >= MOST_LINKS:
             return
-        target = join(self._base, text)
-        if target is not None and not text.startswith("#"):
+        if (target := join(self._base, text)) is not None:
             self.links.setdefault(target.text, Outlink(target=target, kind=kind))

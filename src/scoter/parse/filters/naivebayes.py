@@ -30,7 +30,6 @@ from scoter.config.named_files import lines_of
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.pattern import PatternSet, compile_pattern
 from scoter.core.rule_lines import rule_lines, shown
-from scoter.core.url import Url
 from scoter.errors import UsageError
 from scoter.parse.filters.values import with_metadata
 from scoter.plugins import Setup
@@ -87,7 +86,8 @@ class NaiveBayesFilter:
     def _has_word(self, link: Outlink) -> bool:
         if self._words is None:
             return False
-        hit = self._words.first(_spelt(link.target))
+        # Percent-escapes are decoded, so that non-ASCII words can be found.
+        hit = self._words.first(unquote(link.target.text).casefold())
         return hit is not None and not hit.gave_up
 
 
@@ -123,11 +123,6 @@ def _examples(lines: Iterable[str], source: str) -> Iterator[tuple[bool, str]]:
             hint = "Write 1 (relevant) or 0 (irrelevant), a tab and a text."
             raise line.error(f"{shown(line.text)} is not a training text", hint)
         yield label == "1", rest
-
-
-def _spelt(target: Url) -> str:
-    """Return a URL with its percent-escapes decoded, so that non-ASCII words can be found in it."""
-    return unquote(target.text).casefold()
 
 
 class Classifier(Struct, frozen=True):

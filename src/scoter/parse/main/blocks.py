@@ -222,10 +222,8 @@ class MarkdownWriter:
             return
         code = next((child for child in node.children if type(child) is Element and child.tag == "code"), node)
         names = " ".join(filter(None, (code.get("class"), node.get("class"), outside)))
-        places = ("data-lang", "data-language")
-        declared = node.get("lang") or next(
-            filter(None, (part.get(name) for part in (code, node) for name in places)), ""
-        )
+        places = [part.get(name) for part in (code, node) for name in ("data-lang", "data-language")]
+        declared = next(filter(None, (node.get("lang"), *places)), "")
         found = _LANGUAGE.search(names) or _HIGHLIGHTED.search(names)
         language = found[1] if found else declared if re.fullmatch(r"[\w+#.-]{1,30}", declared) else ""
         self._add(out, "code", code_block(text, "" if language.lower() in _NO_LANGUAGE else language))

@@ -171,9 +171,8 @@ def _write(element: Element, pieces: list[str], marked: list[Text | Element], wi
             words = child.words
             bare = words.lstrip()
             if bare:
-                pieces.append(words[: len(words) - len(bare)])
-                pieces.append(chr(_FIRST + len(marked)))
-                pieces.append(escape(bare, quote=False))
+                space = words[: len(words) - len(bare)]
+                pieces += [space, chr(_FIRST + len(marked)), escape(bare, quote=False)]
                 marked.append(child)
             else:
                 pieces.append(words)

@@ -162,9 +162,7 @@ def measure(root: Element) -> None:
 def _hidden(attributes: dict[str, str | None]) -> bool:
     if not attributes:
         return False
-    if "hidden" in attributes and attributes["hidden"] != "until-found":
-        return True
-    if attributes.get("aria-hidden") == "true":
+    if attributes.get("hidden", "until-found") != "until-found" or attributes.get("aria-hidden") == "true":
         return True
     style = (attributes.get("style") or "").replace(" ", "").lower()
     return any(rule in style for rule in _UNSEEN)

@@ -91,8 +91,6 @@ def _size(rels: frozenset[str], link: Attributes, sides: tuple[int, int] | None)
 
 
 def _icon(elements: PageElements, link: Attributes, sides: tuple[int, int] | None) -> Image | None:
-    url = elements.address(link.get("href"))
-    if not url:
-        return None
     width, height = sides or (None, None)
-    return Image(url=url, width=width, height=height, media_type=media_type(link.get("type")))
+    url = elements.address(link.get("href"))
+    return Image(url=url, width=width, height=height, media_type=media_type(link.get("type"))) if url else None

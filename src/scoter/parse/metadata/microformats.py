@@ -132,10 +132,9 @@ def _only_card(elements: PageElements) -> tuple[Author, ...]:
 
 def _product(said: dict[str, list[LexborNode]], title: str) -> Product | None:
     price = _text(said, "price", 32)
-    amount = fields.number(price, 1e12)
     return Product(
         name=title,
         brand=_text(said, "brand", fields.LONGEST_NAME),
         sku=_text(said, "sku", fields.LONGEST_WORD),
-        price=price if amount is not None else "",
+        price="" if fields.number(price, 1e12) is None else price,
     )

@@ -162,14 +162,12 @@ def _schema_claims(graph: Graph, elements: PageElements, *, first_of_many: bool)
 
 
 def _value(source: str, field: str, elements: PageElements, claims: dict[str, _Claims]) -> Any:
-    claim = claims.get(source)
-    if claim is None:
-        read = _CLAIMS.get(source)
-        if read is None:
-            search = _SEARCHES.get((source, field))
-            return None if search is None else search(elements)
-        claim = claims[source] = read(elements)
-    return getattr(claim, field, None)
+    if source not in _CLAIMS:
+        search = _SEARCHES.get((source, field))
+        return None if search is None else search(elements)
+    if source not in claims:
+        claims[source] = _CLAIMS[source](elements)
+    return getattr(claims[source], field, None)
 
 
 def _complete(image: Image, claims: Mapping[str, _Claims]) -> Image:
