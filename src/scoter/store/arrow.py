@@ -8,6 +8,14 @@ import sys
 import pyarrow as pa
 
 
+class _PandasBlocker:
+    """An import hook that hides pandas."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
 def limit_arrow_memory() -> None:
     """Stop Arrow from importing pandas, and make it return free memory, for the rest of this process.
 
@@ -16,12 +24,12 @@ def limit_arrow_memory() -> None:
     system's heap its blocks leave 20 MB of holes. (The Parquet writer only reads an environment variable before Arrow
     is loaded, which commands set at their start.)
     """
-    if "pandas" not in sys.modules:
-        sys.modules["pandas"] = None  # type: ignore[assignment]  # importing it fails
-        try:
-            pa.array([None])
-        finally:
-            del sys.modules["pandas"]
+    blocker = _PandasBlocker()
+    sys.meta_path.insert(0, blocker)
+    try:
+        pa.array([None])
+    finally:
+        sys.meta_path.remove(blocker)
     try:
         pa.jemalloc_set_decay_ms(0)
         pa.set_memory_pool(pa.jemalloc_memory_pool())
