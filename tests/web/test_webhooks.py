@@ -15,7 +15,7 @@ from tests.web.fakes import NOW, Clock, record_of
 
 from scoter.core.url import Url
 from scoter.live.records import Event
-from scoter.web.webhooks import DeliveryBackoff, DeliveryLimits, PostResult, Webhooks
+from scoter.web.webhooks import DeliveryLimits, PostResult, Webhooks, retry_in
 
 HOOK = "https://example.org/hook"
 
@@ -242,11 +242,9 @@ async def test_stopped_worker_finishes_deliveries_in_progress() -> None:
 
 
 def test_delivery_back_off_is_bounded() -> None:
-    backoff = DeliveryBackoff()
-
-    assert backoff.retry_in(500, timedelta(), 1.0) == timedelta(hours=1)
-    assert backoff.retry_in(0, timedelta(), 0.0) == timedelta(seconds=2.5)
-    assert backoff.retry_in(100, timedelta(days=1), 1.0) is None
+    assert retry_in(500, timedelta(), 1.0) == timedelta(hours=1)
+    assert retry_in(0, timedelta(), 0.0) == timedelta(seconds=2.5)
+    assert retry_in(100, timedelta(days=1), 1.0) is None
 
 
 async def test_clock_set_forward_gives_up_no_delivery() -> None:

@@ -201,8 +201,8 @@ class AsyncClient:
         silence = max(self._timeout, SILENCE)
         try:
             await connection.ask("GET", subscription.target, {**self._headers, **subscription.headers}, None, silence)
-            kind = connection.headers.get("content-type", "")
-            if connection.status != 200 or not kind.startswith("text/event-stream"):
+            kind = connection.received.headers.get("content-type", "")
+            if connection.received.status != 200 or not kind.startswith("text/event-stream"):
                 raise subscription.refused(await connection.answer(self._timeout, LARGEST_ANSWER))
             subscription.opened()
             async for chunk in connection.chunks(silence):

@@ -70,7 +70,7 @@ class ClientConnection:
         self._where = where
         self._reader = reader
         self._writer = writer
-        self._parser = _AnswerParser()
+        self.received = _AnswerParser()
 
     @classmethod
     async def open(cls, where: ServiceAddress, within: float) -> Self:
@@ -86,7 +86,7 @@ class ClientConnection:
     @property
     def is_reusable(self) -> bool:
         """Whether the connection can carry another request."""
-        return self._parser.is_complete and self._parser.keeps_alive and not self._reader.at_eof()
+        return self.received.is_complete and self.received.keeps_alive and not self._reader.at_eof()
 
     def close(self) -> None:
         self._writer.close()
@@ -100,7 +100,7 @@ class ClientConnection:
         self, method: str, target: str, headers: Mapping[str, str], body: bytes | None, within: float
     ) -> None:
         """Send a request and read the head of the answer."""
-        self._parser = _AnswerParser()
+        self.received = _AnswerParser()
         head = [f"{method} {self._where.prefix}{target} HTTP/1.1", f"Host: {self._where.authority}"]
         head += [f"{name}: {value}" for name, value in headers.items()]
         if body is not None:
@@ -113,23 +113,15 @@ class ClientConnection:
             raise Unreachable(str(self._where), "the request could not be sent in time") from None
         except OSError as error:
             raise ConnectionDropped(failure_reason(error)) from error
-        while not self._parser.has_head:
+        while not self.received.has_head:
             await self._read(within)
-
-    @property
-    def status(self) -> int:
-        return self._parser.status
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self._parser.headers
 
     async def chunks(self, within: float) -> AsyncIterator[bytes]:
         """Yield the body as it arrives."""
         while True:
-            for part in self._parser.take():
+            for part in self.received.take():
                 yield part
-            if self._parser.is_complete:
+            if self.received.is_complete:
                 return
             await self._read(within)
 
@@ -141,26 +133,26 @@ class ClientConnection:
             length += len(part)
             if length > most:
                 raise not_understood(str(self._where), f"more than {size(most)}")
-        return ApiAnswer(self.status, self.headers, b"".join(parts))
+        return ApiAnswer(self.received.status, self.received.headers, b"".join(parts))
 
     async def _read(self, within: float) -> None:
         try:
             async with asyncio.timeout(within):
                 data = await self._reader.read(_CHUNK)
             if data:
-                self._parser.parser.feed_data(data)
+                self.received.parser.feed_data(data)
                 return
         except TimeoutError:
             raise Unreachable(str(self._where), "timed out") from None
         except OSError as error:
-            if not self._parser.has_started:
+            if not self.received.has_started:
                 raise ConnectionDropped(failure_reason(error)) from error
             raise Unreachable(str(self._where), failure_reason(error)) from error
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             raise not_understood(str(self._where), "it is not HTTP") from None
-        if self._parser.ends_with_connection:
-            self._parser.is_complete = True
-        elif self._parser.has_started:
+        if self.received.ends_with_connection:
+            self.received.is_complete = True
+        elif self.received.has_started:
             raise Unreachable(str(self._where), "the connection ended in the middle of the answer")
         else:
             raise ConnectionDropped("the connection was closed without an answer")

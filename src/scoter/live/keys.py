@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from typing import Final, Protocol
@@ -27,25 +27,6 @@ class ApiKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
     created: datetime
     rate: float | None = None
     last_used: datetime | None = None
-
-
-class KeyUses:
-    """The last use of each key that has not been stored yet."""
-
-    def __init__(self, clock: Callable[[], datetime]) -> None:
-        self._clock = clock
-        self._latest: dict[str, datetime] = {}
-
-    def see(self, key: str) -> None:
-        self._latest[key] = self._clock()
-
-    def add(self, uses: Mapping[str, datetime]) -> None:
-        for key, at in uses.items():
-            self._latest[key] = max(at, self._latest.get(key, at))
-
-    def take(self) -> Mapping[str, datetime]:
-        taken, self._latest = self._latest, {}
-        return taken
 
 
 class ApiKeys(Protocol):

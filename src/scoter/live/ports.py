@@ -115,6 +115,9 @@ class Events(Protocol):
     def first(self) -> int:
         """Return the number of the oldest stored event."""
 
+    async def prune(self, most: int, *, by_age: bool = True) -> int:
+        """Remove at most ``most`` events beyond the limit or, if ``by_age``, too old; return how many."""
+
 
 class Delivery(Struct, frozen=True, kw_only=True):
     """An event on its way to a callback; ``tries`` counts how often it failed before."""

@@ -66,7 +66,7 @@ class AccessControl:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._keys = keys
-        self._required = required
+        self.needs_key = required
         self._any_host = any_host or required
         self._clock = clock
         self._buckets: BoundedMap[str, TokenBucket] = BoundedMap(_MAX_BUCKETS)
@@ -83,10 +83,6 @@ class AccessControl:
         taken, self._admitted = self._admitted, {}
         return taken
 
-    @property
-    def needs_key(self) -> bool:
-        return self._required
-
     def admit(self, headers: Fields, needed: KeyScope | None) -> ApiKey | Problem | None:
         """Return the key of an admitted request, ``None`` if it was sent without one, or why it is refused."""
         if needed is None:
@@ -100,7 +96,7 @@ class AccessControl:
             elif name == b"host":
                 host = value
         if token is None:
-            if self._required:
+            if self.needs_key:
                 return _UNAUTHORIZED
             return None if self._any_host or host is None or is_loopback_host(host) else _MISDIRECTED
         scheme, _, secret = token.partition(b" ")

@@ -241,20 +241,6 @@ def limited_protocol(limits: WebSettings, note: RefusalCounter = lambda why: Non
     return LimitedProtocol
 
 
-def uvicorn_options(limits: WebSettings, note: RefusalCounter) -> dict[str, Any]:
-    """Return the settings of uvicorn."""
-    return {
-        "http": limited_protocol(limits, note),
-        "ws": "none",
-        "lifespan": "off",
-        "log_config": None,
-        "access_log": False,
-        "proxy_headers": False,  # clients are identified by keys, never by a header
-        "server_header": False,
-        "timeout_graceful_shutdown": 5,
-    }
-
-
 _MAX_BUFFERED: Final = 65_536  # bytes: more is written at once, so that back-pressure works
 
 

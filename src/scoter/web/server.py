@@ -9,7 +9,7 @@ import socket
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from scoter.config.sections.live import WebSettings
 from scoter.errors import UsageError
 from scoter.web.asgi import App
-from scoter.web.protocol import RefusalCounter, uvicorn_options
+from scoter.web.protocol import RefusalCounter, limited_protocol
 
 _BACKLOG: Final = 4_096
 _MAX_FILES: Final = 65_536
@@ -49,8 +49,19 @@ class HttpServer:
     ) -> None:
         """``before_stop`` must end streams, which never finish; ``note`` gets the reason for each refusal."""
         clients = max(1, raise_file_limit() - _OWN_FILES)
-        options: dict[str, Any] = uvicorn_options(replace(limits, connections=min(limits.connections, clients)), note)
-        config = uvicorn.Config(app, timeout_keep_alive=keep_alive, backlog=_BACKLOG, **options)
+        config = uvicorn.Config(
+            app,
+            http=limited_protocol(replace(limits, connections=min(limits.connections, clients)), note),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,  # clients are identified by keys, never by a header
+            server_header=False,
+            backlog=_BACKLOG,
+            timeout_keep_alive=keep_alive,
+            timeout_graceful_shutdown=5,
+        )
         self._server = _UvicornServer(config)
         self._sockets = list(sockets)
         self._before_stop = before_stop

@@ -39,6 +39,9 @@ from scoter.web.metrics import ServiceMetrics
 _log = logging.getLogger(__name__)
 _LONGEST_REASON: Final = 300
 _MAX_COUNTED: Final = 1_000
+_FIRST_PAUSE: Final = timedelta(seconds=5)
+_LONGEST_PAUSE: Final = timedelta(hours=1)
+_RETRIED_FOR: Final = timedelta(days=1)
 
 
 class PostResult(Struct, frozen=True):
@@ -55,28 +58,20 @@ class CallbackPoster(Protocol):
     async def post(self, url: Url, headers: Sequence[tuple[str, str]], body: bytes) -> PostResult: ...
 
 
-class DeliveryBackoff(Struct, frozen=True, kw_only=True):
-    """Exponential back-off with jitter (50 to 100 %), for a day in total."""
+def retry_in(tries: int, age: timedelta, chance: float) -> timedelta | None:
+    """Return how long to wait after ``tries`` earlier failures; ``None`` to give up.
 
-    first: timedelta = timedelta(seconds=5)
-    longest: timedelta = timedelta(hours=1)
-    until: timedelta = timedelta(days=1)
-
-    def retry_in(self, tries: int, age: timedelta, chance: float) -> timedelta | None:
-        """Return how long to wait after ``tries`` earlier failures; ``None`` to give up.
-
-        ``age`` is measured by the wall clock, which may have been set, and includes the time in which no service ran.
-        It therefore counts at most as much as the sum of the pauses so far.
-        """
-        wait = self._longest_after(tries) * (0.5 + chance / 2)
-        spent = sum((self._longest_after(each) for each in range(min(tries, _MAX_COUNTED))), timedelta())
-        return wait if min(age, spent) + wait <= self.until else None
-
-    def _longest_after(self, tries: int) -> timedelta:
-        return min(self.longest, self.first * 2.0 ** min(tries, 30))
+    Exponential back-off with jitter (50 to 100 %), for a day in total. ``age`` is measured by the wall clock, which may
+    have been set, and includes the time in which no service ran. It therefore counts at most as much as the sum of the
+    pauses so far.
+    """
+    wait = _longest_after(tries) * (0.5 + chance / 2)
+    spent = sum((_longest_after(each) for each in range(min(tries, _MAX_COUNTED))), timedelta())
+    return wait if min(age, spent) + wait <= _RETRIED_FOR else None
 
 
-_BACKOFF: Final = DeliveryBackoff()
+def _longest_after(tries: int) -> timedelta:
+    return min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(tries, 30))
 
 
 class DeliveryLimits(Struct, frozen=True, kw_only=True):
@@ -247,7 +242,7 @@ class Webhooks:
                 return
             why = posted.why or f"status {posted.status}"
             age = self._clock() - delivery.event.at
-            again = None if posted.is_refused else _BACKOFF.retry_in(delivery.tries, age, self._chance())
+            again = None if posted.is_refused else retry_in(delivery.tries, age, self._chance())
             self._metrics.deliveries.add("given_up" if again is None else "failed")
             await self._deliveries.failed(delivery.id, again, why[:_LONGEST_REASON])
         except ScoterError as error:  # its lease expires, and it is retried

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from scoter.api import DomainRule
-from scoter.live.keys import ApiKey, KeyUses, key_id_in, new_key, token_matches
+from scoter.live.keys import ApiKey, key_id_in, new_key, token_matches
 
 
 class MemoryKeys:
@@ -17,7 +17,7 @@ class MemoryKeys:
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
         self._keys: dict[str, ApiKey] = {}
-        self._uses = KeyUses(clock)
+        self._uses: dict[str, datetime] = {}
 
     async def create(self, name: str, scopes: Sequence[str], rate: float | None = None) -> tuple[ApiKey, str]:
         key, token = new_key(name, scopes, rate, self._clock())
@@ -34,17 +34,19 @@ class MemoryKeys:
         key = self._keys.get(key_id_in(token))
         if key is None or not token_matches(key, token):
             return None
-        self._uses.see(key.id)
+        self._uses[key.id] = self._clock()
         return key
 
     def take_uses(self) -> Mapping[str, datetime]:
-        return self._uses.take()
+        taken, self._uses = self._uses, {}
+        return taken
 
     def add_uses(self, uses: Mapping[str, datetime]) -> None:
-        self._uses.add(uses)
+        for key, at in uses.items():
+            self._uses[key] = max(at, self._uses.get(key, at))
 
     async def note_uses(self) -> None:
-        for identity, moment in self._uses.take().items():
+        for identity, moment in self.take_uses().items():
             if identity in self._keys:
                 self._keys[identity] = replace(self._keys[identity], last_used=moment)
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from msgspec import Struct
 
@@ -27,12 +27,6 @@ from scoter.store.warc.writer import utc_now
 
 AT_ONCE: Final = 5_000
 _INDEX: Final = ".cdxj"
-
-
-class PrunableEvents(Events, Protocol):
-    """Events that can be pruned."""
-
-    async def prune(self, most: int, *, by_age: bool = True) -> int: ...
 
 
 class SweepResult(Struct, frozen=True, kw_only=True):
@@ -55,7 +49,7 @@ class Retention:
         content: Path,
         log: FetchLog,
         metadata: MetadataStore,
-        events: PrunableEvents,
+        events: Events,
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
         self._keeping = keeping

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from scoter.api import DomainRule
 from scoter.live.clock import from_micros, to_micros, utc_now
-from scoter.live.keys import ApiKey, KeyUses, key_id_in, new_key, token_matches
+from scoter.live.keys import ApiKey, key_id_in, new_key, token_matches
 from scoter.live.sqlite.database import BUSY, DatabaseReader, ServiceDb
 from scoter.live.sqlite.writer import Change, store_error
 
@@ -58,14 +58,14 @@ class SqliteKeyReader:
     def __init__(self, reader: DatabaseReader, clock: Callable[[], datetime] = utc_now) -> None:
         self._reader = reader
         self._clock = clock
-        self._uses = KeyUses(clock)
+        self._uses: dict[str, datetime] = {}  # the last use of each key, if it is not stored yet
 
     def check(self, token: str) -> ApiKey | None:
         """Return the key of a token, or ``None`` if the token is invalid."""
         row = self._reader.one("SELECT value, used FROM keys WHERE id = ?", (key_id_in(token),))
         if row is None or not token_matches(key := _key(row), token):
             return None
-        self._uses.see(key.id)
+        self._uses[key.id] = self._clock()
         return key
 
     def all(self) -> Sequence[ApiKey]:
@@ -74,7 +74,8 @@ class SqliteKeyReader:
 
     def take_uses(self) -> Mapping[str, datetime]:
         """Return and clear the uses that are not stored yet, to send them to another process."""
-        return self._uses.take()
+        taken, self._uses = self._uses, {}
+        return taken
 
 
 class KeyDatabase(Protocol):
@@ -111,11 +112,12 @@ class SqliteKeys(SqliteKeyReader):
 
     def add_uses(self, uses: Mapping[str, datetime]) -> None:
         """Add uses that another process has seen."""
-        self._uses.add(uses)
+        for key, at in uses.items():
+            self._uses[key] = max(at, self._uses.get(key, at))
 
     async def note_uses(self) -> None:
         """Store when each key was last used."""
-        used = self._uses.take()
+        used = self.take_uses()
         if used:
             # Keep the later time: the clock may have been set back.
             rows = [(to_micros(at), key) for key, at in used.items()]

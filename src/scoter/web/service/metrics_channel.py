@@ -42,8 +42,7 @@ class MetricsReceiver:
         self._metrics = metrics
         self._access = access
         self._add_uses = add_uses
-        self._unsent: dict[int, Counter[str]] = {}
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._unsent: dict[asyncio.StreamWriter, Counter[str]] = {}
 
     async def run(self) -> None:
         """Listen until cancelled."""
@@ -55,16 +54,15 @@ class MetricsReceiver:
             await asyncio.Event().wait()
         finally:
             server.close()
-            for writer in self._writers:
+            for writer in self._unsent:
                 writer.close()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._writers.add(writer)
-        self._unsent[id(writer)] = Counter()
+        self._unsent[writer] = Counter()
         try:
             while True:
-                self._add(id(writer), _decode_report(await _read_frame(reader)))
-                sent, self._unsent[id(writer)] = self._unsent[id(writer)], Counter()
+                self._add(writer, _decode_report(await _read_frame(reader)))
+                sent, self._unsent[writer] = self._unsent[writer], Counter()
                 writer.write(_frame(_encode(sent)))
                 await writer.drain()
         except (OSError, EOFError):  # the process has ended
@@ -72,11 +70,10 @@ class MetricsReceiver:
         except msgspec.MsgspecError as error:
             _log.error("invalid report from a lookup process: %s", error)
         finally:
-            del self._unsent[id(writer)]
-            self._writers.discard(writer)
+            del self._unsent[writer]
             writer.close()
 
-    def _add(self, sender: int, report: MetricsReport) -> None:
+    def _add(self, sender: asyncio.StreamWriter, report: MetricsReport) -> None:
         self._metrics.add(report)
         self._add_uses(report.uses)
         for key, count in report.admitted.items():
@@ -84,7 +81,7 @@ class MetricsReceiver:
         own = self._access.take_admitted()
         for receiver, unsent in self._unsent.items():
             unsent.update(own)
-            if receiver != sender:
+            if receiver is not sender:
                 unsent.update(report.admitted)
 
 

@@ -186,13 +186,11 @@ class Supervisor:
     async def _serve(self) -> int:
         """Start all processes; return the exit code of the first that cannot be kept running."""
         # The core first: it creates the database that the others read.
-        core = self._keep(self._core)
-        if not await _is_ready(self._core, core):
-            return _exit_code(core.result())
-        lookups = [(process, self._keep(process)) for process in self._lookups]
-        for process, task in lookups:
-            if not await _is_ready(process, task):
-                return _exit_code(task.result())
+        for group in ([self._core], self._lookups):
+            started = [(process, self._keep(process)) for process in group]
+            for process, task in started:
+                if not await _is_ready(process, task):
+                    return _exit_code(task.result())
         self._ready()
         ended, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         return _exit_code(ended.pop().result())
