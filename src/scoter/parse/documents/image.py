@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scoter.core.dates import parse_date
 from scoter.core.page import Content
 from scoter.parse.documents.embedded_metadata import read_iptc, read_xmp
-from scoter.parse.documents.pages import DocumentContent, DocumentParser, about, authors, keywords
+from scoter.parse.documents.pages import DocumentContent, DocumentParser, about
 from scoter.parse.mediatype import sniff_type
 
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ def _found(body: bytes) -> DocumentContent | None:
         "content",
         title=first("title", (_TITLE,), ("Title",)),
         description=first("description", (_DESCRIPTION, _SUBJECT), ("Description", "Comment", "comment")),
-        authors=authors(first("creator", (_ARTIST,), ("Author",))),
+        authors=[first("creator", (_ARTIST,), ("Author",))],
         published=_date(first("CreateDate", (_TAKEN,), ("Creation Time",)), _text(exif.get(_OFFSET))),
         modified=_date(first("ModifyDate", (_CHANGED,))),
-        keywords=keywords(first("subject", (_KEYWORDS,))),
+        keywords=[first("subject", (_KEYWORDS,))],
     )
     return DocumentContent(text=said.description, about=said, metadata=metadata)
 

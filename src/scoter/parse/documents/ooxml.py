@@ -13,7 +13,7 @@ from scoter.core.dates import parse_date
 from scoter.core.metadata import PageMetadata
 from scoter.core.page import EMPTY
 from scoter.parse.documents.archive import ZipArchive
-from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, about, authors, keywords
+from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, about
 from scoter.parse.documents.xmltext import StopReading, TextBuilder, TextLimitReached, XmlTarget, tell
 
 _MOST_RELATIONSHIPS: Final = 20_000
@@ -144,10 +144,10 @@ def read_properties(archive: ZipArchive, part: str) -> PageMetadata:
         "dublincore",
         title=first("title"),
         description=first("description", "subject"),
-        authors=authors(first("initial-creator", "creator")),
+        authors=[first("initial-creator", "creator")],
         published=parse_date(first("created", "creation-date")),
         modified=parse_date(first("modified", "date")),
-        keywords=keywords(first("keywords", "keyword")),
+        keywords=[first("keywords", "keyword")],
         language=first("language"),
     )
 

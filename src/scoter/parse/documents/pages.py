@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
@@ -81,34 +82,35 @@ class DocumentParser(PageParser):
         )
 
 
-def about(source: str, *, title: str = "", description: str = "", language: str = "", **others: Any) -> PageMetadata:
+def about(
+    source: str,
+    *,
+    title: str = "",
+    description: str = "",
+    authors: Iterable[str] = (),
+    keywords: Iterable[str] = (),
+    language: str = "",
+    **dates: datetime | None,
+) -> PageMetadata:
     """Return metadata with the non-empty fields, the texts cleaned, all attributed to one source.
 
-    >>> about("content", title=" A  b ", description="").sources
-    {'title': 'content'}
+    Authors are separated by semicolons, keywords also by commas and line breaks.
+
+    >>> said = about("content", title=" A  b ", description="", authors=["Ann Bee; Cy Dee"], keywords=["a, b; a"])
+    >>> said.sources, [author.name for author in said.authors], said.keywords
+    ({'title': 'content', 'authors': 'content', 'keywords': 'content'}, ['Ann Bee', 'Cy Dee'], ('a', 'b'))
     """
-    texts = {"title": one_line(title), "description": one_line(description)}
-    return metadata_from(source, **texts, **others, language=one_line(language, _LONGEST_LANGUAGE))
-
-
-def authors(*names: str) -> tuple[Author, ...]:
-    """Split a field into authors at semicolons.
-
-    >>> [author.name for author in authors("Ann Bee; Cy Dee")]
-    ['Ann Bee', 'Cy Dee']
-    """
-    found = (one_line(name, 200) for text in names for name in text[:LONGEST_VALUE].split(";"))
-    return tuple(Author(name=name) for name in dict.fromkeys(filter(None, found)))[:MOST_VALUES]
-
-
-def keywords(*texts: str) -> tuple[str, ...]:
-    """Split a field into keywords at commas, semicolons and line breaks.
-
-    >>> keywords("a, b; a")
-    ('a', 'b')
-    """
-    found = (one_line(word, 200) for text in texts for word in _SEPARATORS.split(text[: 4 * LONGEST_VALUE]))
-    return tuple(dict.fromkeys(filter(None, found)))[:MOST_VALUES]
+    names = (one_line(name, 200) for text in authors for name in text[:LONGEST_VALUE].split(";"))
+    words = (one_line(word, 200) for text in keywords for word in _SEPARATORS.split(text[: 4 * LONGEST_VALUE]))
+    return metadata_from(
+        source,
+        title=one_line(title),
+        description=one_line(description),
+        authors=tuple(Author(name=name) for name in dict.fromkeys(filter(None, names)))[:MOST_VALUES],
+        keywords=tuple(dict.fromkeys(filter(None, words)))[:MOST_VALUES],
+        language=one_line(language, _LONGEST_LANGUAGE),
+        **dates,
+    )
 
 
 def clean(text: str) -> str:

@@ -16,15 +16,7 @@ from scoter.core.dates import parse_date
 from scoter.core.metadata import PageMetadata
 from scoter.core.page import Content
 from scoter.parse.documents.embedded_metadata import read_xmp
-from scoter.parse.documents.pages import (
-    MOST_TEXT,
-    DocumentContent,
-    DocumentLink,
-    DocumentParser,
-    about,
-    authors,
-    keywords,
-)
+from scoter.parse.documents.pages import MOST_TEXT, DocumentContent, DocumentLink, DocumentParser, about
 from scoter.parse.html import MOST_LINKS
 
 if TYPE_CHECKING:
@@ -181,10 +173,10 @@ class _PdfReader:
             "content",
             title=either("Title", "title"),
             description=either("Subject", "description"),
-            authors=authors(either("Author", "creator")),
+            authors=[either("Author", "creator")],
             published=pdf_date(value("CreationDate")) or parse_date("".join(self._xmp.get("CreateDate", ()))),
             modified=pdf_date(value("ModDate")) or parse_date("".join(self._xmp.get("ModifyDate", ()))),
-            keywords=keywords(either("Keywords", "subject")),
+            keywords=[either("Keywords", "subject")],
             language=self._language(),
         )
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from scoter.core.dates import parse_date
 from scoter.core.page import Content
 from scoter.errors import PluginError
-from scoter.parse.documents.pages import DocumentContent, DocumentLink, DocumentParser, about, authors, keywords
+from scoter.parse.documents.pages import DocumentContent, DocumentLink, DocumentParser, about
 from scoter.plugins import Setup
 
 _KEPT: Final = ("format_type", "page_count", "sheet_count", "slide_count")
@@ -76,10 +76,10 @@ def _found(body: bytes, media_type: str) -> DocumentContent:
             "content",
             title=_text(metadata, "title") or _text(metadata, "subject"),
             description=_text(metadata, "description"),
-            authors=authors(*_texts(metadata, "authors")),
+            authors=_texts(metadata, "authors"),
             published=parse_date(_text(metadata, "created_at")),
             modified=parse_date(_text(metadata, "modified_at")),
-            keywords=keywords(*_texts(metadata, "keywords")),
+            keywords=_texts(metadata, "keywords"),
             language=_text(metadata, "language"),
         ),
         metadata={f"document.{name}": str(metadata[name]) for name in _KEPT if metadata.get(name)},

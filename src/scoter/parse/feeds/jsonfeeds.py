@@ -12,17 +12,8 @@ from scoter.core.dates import parse_date, parse_duration
 from scoter.core.display import count
 from scoter.core.metadata import Author
 from scoter.parse.encoding import decode_page
-from scoter.parse.feeds.entries import (
-    LONGEST_ADDRESS,
-    LONGEST_LANGUAGE,
-    LONGEST_LINE,
-    MOST_PER_ENTRY,
-    FeedEntry,
-    FeedFound,
-    Reference,
-    address_of,
-    is_web_address,
-)
+from scoter.parse.feeds import entries
+from scoter.parse.feeds.entries import MOST_PER_ENTRY, FeedEntry, FeedFound, Reference, address_of, is_web_address
 
 _VERSION: Final = "jsonfeed.org/version/1"
 
@@ -46,7 +37,7 @@ def read_json_feed(body: bytes, charset: str = "", *, most: int) -> FeedFound | 
         title=_text(found.get("title")),
         description=_text(found.get("description"), None),
         home=_address(found.get("home_page_url")),
-        language=_text(found.get("language"), LONGEST_LANGUAGE),
+        language=_text(found.get("language"), entries.LONGEST_LANGUAGE),
         image=_address(found.get("icon")),
         icon=_address(found.get("favicon")),
         authors=tuple(_people(found)),
@@ -72,13 +63,13 @@ def _entry(item: dict[str, Any]) -> FeedEntry:
         modified=parse_date(_text(item.get("date_modified"))),
         authors=tuple(_people(item)),
         keywords=_texts(item.get("tags")),
-        language=_text(item.get("language"), LONGEST_LANGUAGE),
+        language=_text(item.get("language"), entries.LONGEST_LANGUAGE),
         image=_address(item.get("image")) or _address(item.get("banner_image")),
         enclosures=tuple(_attachments(item.get("attachments"))),
     )
 
 
-def _text(value: Any, longest: int | None = LONGEST_LINE) -> str:
+def _text(value: Any, longest: int | None = entries.LONGEST_LINE) -> str:
     """Return a string or number as text, anything else as an empty string; ``longest`` of ``None`` means no limit."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
@@ -99,7 +90,7 @@ def _objects(values: Any) -> list[dict[str, Any]]:
 
 
 def _address(value: Any) -> str:
-    return address_of(_text(value, LONGEST_ADDRESS + 1))
+    return address_of(_text(value, entries.LONGEST_ADDRESS + 1))
 
 
 def _people(holder: dict[str, Any]) -> Iterator[Author]:

@@ -227,7 +227,7 @@ def read_listing(
     source = XmlSource(body, charset, most=size)
     if source.root in FEED_ROOTS:
         feed = read_xml_feed(source, most=most)
-        return None if feed is None or (source.root == "rdf" and not feed.entries) else _of_feed(feed, base, most)
+        return None if feed is None or (source.root == "rdf" and not feed.entries) else _of_feed(feed, base)
     if source.root:
         found = read_sitemap(source, base, most=most, extras=False)
         # Many servers answer with an HTML page if there is no sitemap.
@@ -235,17 +235,15 @@ def read_listing(
     return _of_lines(Unpacked(body, size), charset, base, most, cut)
 
 
-def _of_feed(feed: FeedFound, base: Url, most: int) -> Sitemap:
+def _of_feed(feed: FeedFound, base: Url) -> Sitemap:
     base = (feed.base and join(base, feed.base)) or base
-    entries, not_urls = [], 0
-    for entry in feed.entries:
-        url = join(base, entry.link) if entry.link else None
-        if url is not None:
-            lastmod = max(filter(None, (entry.published, entry.modified)), default=None)
-            entries.append(SitemapEntry(url=url, lastmod=lastmod))
-        elif entry.link:
-            not_urls += 1
-    return Sitemap(entries=tuple(entries), not_urls=not_urls, doubt=feed.doubt)
+    urls = [(entry, join(base, entry.link)) for entry in feed.entries if entry.link]
+    entries = tuple(
+        SitemapEntry(url=url, lastmod=max(filter(None, (entry.published, entry.modified)), default=None))
+        for entry, url in urls
+        if url is not None
+    )
+    return Sitemap(entries=entries, not_urls=len(urls) - len(entries), doubt=feed.doubt)
 
 
 def _of_lines(file: Unpacked, charset: str, base: Url, most: int, cut: bool) -> Sitemap | None:

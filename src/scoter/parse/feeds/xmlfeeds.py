@@ -20,16 +20,8 @@ from msgspec.structs import replace
 from scoter.core.dates import parse_date, parse_duration
 from scoter.core.display import count
 from scoter.core.metadata import Author
-from scoter.parse.feeds.entries import (
-    LONGEST_LANGUAGE,
-    LONGEST_LINE,
-    MOST_PER_ENTRY,
-    FeedEntry,
-    FeedFound,
-    Reference,
-    address_of,
-    is_web_address,
-)
+from scoter.parse.feeds import entries
+from scoter.parse.feeds.entries import MOST_PER_ENTRY, FeedEntry, FeedFound, Reference, address_of, is_web_address
 from scoter.parse.feeds.source import DEEPEST, MOST_ELEMENTS, XmlSource
 
 FEED_ROOTS: Final = frozenset(("rss", "feed", "rdf", "channel"))
@@ -99,7 +91,7 @@ def read_xml_feed(source: XmlSource, *, most: int) -> FeedFound | None:
         description=feed.first(_FEED_SUMMARIES),
         home=next((each.href for each in feed.links if each.rel == "alternate"), ""),
         base=address_of(reader.base),
-        language=(feed.first(("language", "dc:language")) or reader.language)[:LONGEST_LANGUAGE],
+        language=(feed.first(("language", "dc:language")) or reader.language)[: entries.LONGEST_LANGUAGE],
         image=address_of(feed.values.get("logo", "")) or next(iter(feed.images), ""),
         icon=address_of(feed.values.get("icon", "")),
         license=feed.license,
@@ -128,13 +120,13 @@ class _Holder:
         return next((value for name in names if (value := self.values.get(name))), "")
 
     def line(self, names: tuple[str, ...]) -> str:
-        return self.first(names)[:LONGEST_LINE].strip()
+        return self.first(names)[: entries.LONGEST_LINE].strip()
 
     def date(self, names: tuple[str, ...]) -> datetime | None:
         return next((date for name in names if (date := parse_date(self.values.get(name, "")))), None)
 
     def add_keyword(self, text: str) -> None:
-        text = text[:LONGEST_LINE].strip()
+        text = text[: entries.LONGEST_LINE].strip()
         if text and len(self.keywords) < MOST_PER_ENTRY:
             self.keywords[text] = None
 
@@ -171,7 +163,7 @@ class _Holder:
             modified=modified,
             authors=self.authors,
             keywords=tuple(self.keywords),
-            language=self.first(("dc:language", "language"))[:LONGEST_LANGUAGE],
+            language=self.first(("dc:language", "language"))[: entries.LONGEST_LANGUAGE],
             image=next(iter((*self.images, *pictures)), ""),
             enclosures=tuple(enclosures.values()),
         )
@@ -376,10 +368,10 @@ class _FeedReader:
             self._holder.links.append(
                 Reference(
                     href=href if base == self.base else _resolved(base, href),
-                    rel=rel[:LONGEST_LINE],
-                    media_type=said.get("type", "")[:LONGEST_LINE].strip(),
-                    title=said.get("title", "")[:LONGEST_LINE].strip(),
-                    language=said.get("hreflang", "")[:LONGEST_LANGUAGE].strip(),
+                    rel=rel[: entries.LONGEST_LINE],
+                    media_type=said.get("type", "")[: entries.LONGEST_LINE].strip(),
+                    title=said.get("title", "")[: entries.LONGEST_LINE].strip(),
+                    language=said.get("hreflang", "")[: entries.LONGEST_LANGUAGE].strip(),
                 )
             )
 
@@ -436,7 +428,7 @@ def _resolved(base: str, href: str) -> str:
 
 
 def _person(said: dict[str, str]) -> Iterator[Author]:
-    name = (said.get("name") or said.get("email", ""))[:LONGEST_LINE].strip()
+    name = (said.get("name") or said.get("email", ""))[: entries.LONGEST_LINE].strip()
     if name:
         found = _MAILED.fullmatch(name)
         yield Author(name=(found[1].strip() if found else "") or name, url=address_of(said.get("url", "")))
