@@ -121,9 +121,8 @@ class ParserProcess:
             self._end()
             return ParseFailed("crash", "the parser process sent an invalid message")
         self._served += 1
-        if (isinstance(found, ParseFailed) and found.reason == "memory") or most_memory(
-            process.pid
-        ) > RETIRED * self.memory:
+        is_short = isinstance(found, ParseFailed) and found.reason == "memory"
+        if is_short or most_memory(process.pid) > RETIRED * self.memory:
             self._end()
         return found
 

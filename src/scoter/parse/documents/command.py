@@ -157,9 +157,7 @@ def _program(command: Sequence[str]) -> str:
 
 def _seconds(own: timedelta, whole: timedelta | None) -> float:
     """Return a timeout that ends before the parser process's own, which would leave the program running."""
-    if whole is None:
-        return own.total_seconds()
-    return min(own, max(whole - _MARGIN, whole / 2)).total_seconds()
+    return (own if whole is None else min(own, max(whole - _MARGIN, whole / 2))).total_seconds()
 
 
 class CommandResult(Struct, frozen=True):

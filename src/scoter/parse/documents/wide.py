@@ -87,12 +87,11 @@ def _found(body: bytes, media_type: str) -> DocumentContent:
 
 
 def _links(uris: Sequence[Any]) -> list[DocumentLink]:
-    found = []
-    for uri in uris:
-        given = uri if isinstance(uri, Mapping) else {}
-        if href := _text(given, "url"):
-            found.append(DocumentLink(href, _text(given, "label"), "img" if given.get("kind") == "image" else "a"))
-    return found
+    return [
+        DocumentLink(href, _text(uri, "label"), "img" if uri.get("kind") == "image" else "a")
+        for uri in uris
+        if isinstance(uri, Mapping) and (href := _text(uri, "url"))
+    ]
 
 
 def _text(metadata: Mapping[str, Any], name: str) -> str:

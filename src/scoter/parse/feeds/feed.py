@@ -175,12 +175,10 @@ class _Pages:
 
     def _media(self, enclosures: Iterable[Reference]) -> Iterator[Media]:
         for each in enclosures:
-            url = self._join(each.href)
-            if url is None:
+            if (url := self._join(each.href)) is None:
                 continue
             media_type = each.media_type or type_by_extension(url, textual=False)
-            kind = media_type.partition("/")[0].lower()
-            if kind in ("video", "audio"):
+            if (kind := media_type.partition("/")[0].lower()) in ("video", "audio"):
                 yield Media(url=url.text, kind=kind, media_type=media_type, seconds=each.seconds)
 
     def _line(self, text: str) -> str:

@@ -183,10 +183,5 @@ def words_of(text: str) -> list[str]:
         return _ASCII_WORDS.findall(folded)
     found: list[str] = []
     for unspaced, word in _WORDS.findall(folded):
-        if word:
-            found.append(word)
-        elif len(unspaced) == 1:
-            found.append(unspaced)
-        else:
-            found += [unspaced[at : at + 2] for at in range(len(unspaced) - 1)]
+        found += [word] if word else [unspaced[at : at + 2] for at in range(max(len(unspaced) - 1, 1))]
     return found

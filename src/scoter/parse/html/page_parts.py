@@ -103,10 +103,9 @@ class PageParts:
         # A refresh inside noscript is only for browsers without scripts.
         if pragma is not None and pragma.strip().lower() == "refresh" and name_of(node.parent) != "noscript":
             self.refresh = content
+        name = pragma if name is None else name
         if name is None:
-            if pragma is None:
-                return
-            name = pragma
+            return
         name = name.strip().lower()
         self.metas.append((name, content))
         if concerns(name, agents):

@@ -331,11 +331,8 @@ def line_start(text: str) -> str:
     ('1986\\. A good year', '\\# 1', '-5')
     """
     found = _AT_START.match(text)
-    if found is None:
-        return text
-    if found[1] is not None:
-        return f"{found[1]}\\{text[found.end() :]}"
-    return "\\" + text
+    number = "" if found is None else found[1] or ""
+    return text if found is None else f"{number}\\{text[len(number) :]}"
 
 
 def clean(text: str) -> str:

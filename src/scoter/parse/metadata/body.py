@@ -48,13 +48,9 @@ def title(elements: PageElements) -> str:
 
 def declared_language(elements: PageElements) -> str:
     """Return the language of the root element, or else of the body."""
-    node = elements.root
-    if node is None:
-        return ""
-    attributes = node.attributes
-    if found := fields.language(attributes.get("lang") or attributes.get("xml:lang")):
-        return found
-    return next((fields.language(body.attributes.get("lang")) for body in elements.find("body")[:1]), "")
+    attributes = {} if elements.root is None else elements.root.attributes
+    of_body = (node.attributes.get("lang") for node in elements.find("body")[:1])
+    return fields.language(attributes.get("lang") or attributes.get("xml:lang")) or fields.language(next(of_body, ""))
 
 
 def people(elements: PageElements) -> tuple[Author, ...]:
