@@ -3,32 +3,37 @@
     python -m tests.long.mutants [--mutants 40] [--seed 1] [--only core/url.py] [--jobs 2]
 
 Each mutant changes one place: a comparison at its boundary, ``and``/``or``, a sign, a constant, a ``not``, or a call
-whose result is not used. It is written to a private copy of the tree, and the test files that import the
-module run against it, those named after the module first. A mutant is caught when a test fails or hangs. The seed
-chooses the sample, so a run can be repeated; survivors are printed as a diff line to write a test for.
+whose result is not used. It is written to a private copy of the tree, and the nearest test files run against it
+(``nearest_tests``). A mutant is caught when a test fails or hangs. The seed chooses the sample; changing a line of the
+source leaves the other choices as they are. Survivors are printed as a diff line to write a test for.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import os
-import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import cache_from_source
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[2]
+import pytest
+from tests.long.nearest_tests import ROOT, nearest_tests
+
 SOURCE = ROOT / "src" / "scoter"
 WANTED = 0.9
-TIMEOUT = 240.0
+TIMEOUT = 120.0
+TEST_TIMEOUT = 30
 MOST_TEST_FILES = 8
 # Rules whose tests are fast: pure logic, queues, the batch rules, the archive, keys and leases.
 PACKAGES = (
@@ -47,23 +52,33 @@ _COMPARED = {
     ast.Eq: "!=", ast.NotEq: "==", ast.In: "not in", ast.NotIn: "in",
 }  # fmt: skip
 _COMPUTED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+"}
-_SKIPPED_CALLS = re.compile(r"(log|logger|warnings|print|super)\b|.*\.(debug|info|warning|cancel|close|setopt)\(")
+# Calls that leave a trace for people, free resources, tune, or matter only after a fault.
+_SKIPPED_CALLS = re.compile(
+    r"(await )?((log|logger|warnings|print|super|gc|assert_never|sync_folder)\b"
+    r"|(\w|\.)+\.(debug|info|warning|cancel|close|setopt|fsync)\()"
+)
+_SKIPPED_ARGUMENTS = ("missing_ok", "ignore_errors", "exist_ok", "daemon", "strict", "flush")
+"""Switches that make a difference only after a fault."""
 
 
 class Mutant(NamedTuple):
-    """One change to one module."""
+    """One change to one module: the bytes from ``start`` to ``end`` become ``text``."""
 
     module: Path
     line: int
     start: int
     end: int
     text: str
+    before: str
+    after: str
 
-    def describe(self, source: bytes) -> str:
-        before = source.splitlines()[self.line - 1].decode().strip()
-        changed = source[: self.start] + self.text.encode() + source[self.end :]
-        after = changed.splitlines()[self.line - 1].decode().strip()
-        return f"{self.module}:{self.line}\n      - {before}\n      + {after}"
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line}\n      - {self.before}\n      + {self.after}"
+
+    def rank(self, seed: int) -> tuple[bytes, int]:
+        """Return a random number for the changed line, wherever in the module it is."""
+        text = f"{seed} {self.module} {self.before} {self.after}"
+        return hashlib.blake2b(text.encode()).digest(), self.start
 
 
 def mutants_of(module: Path) -> Iterator[Mutant]:
@@ -73,14 +88,20 @@ def mutants_of(module: Path) -> Iterator[Mutant]:
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
 
-    def at(line: int | None, column: int | None) -> int:
-        return starts[(line or 1) - 1] + (column or 0)
+    def place(node: ast.stmt | ast.expr) -> tuple[int, int]:
+        first, last = node.lineno, node.end_lineno or node.lineno
+        return starts[first - 1] + node.col_offset, starts[last - 1] + (node.end_col_offset or 0)
+
+    def change(start: int, end: int, text: str) -> Mutant:
+        above, below = source.rfind(b"\n", 0, start) + 1, source.find(b"\n", end)
+        before, after = source[above:below], source[above:start] + text.encode() + source[end:below]
+        line = source.count(b"\n", 0, start) + 1
+        return Mutant(module, line, start, end, text, before.decode().strip(), after.decode().strip())
 
     def between(left: ast.expr, right: ast.expr, pattern: str, text: str) -> Iterator[Mutant]:
-        start, end = at(left.end_lineno, left.end_col_offset), at(right.lineno, right.col_offset)
-        if found := re.search(pattern.encode(), source[start:end]):
-            line = source[: start + found.start()].count(b"\n") + 1
-            yield Mutant(module, line, start + found.start(), start + found.end(), text)
+        start = place(left)[1]
+        if found := re.search(pattern.encode(), source[start : place(right)[0]]):
+            yield change(start + found.start(), start + found.end(), text)
 
     for node in _reachable(ast.parse(source)):
         match node:
@@ -92,21 +113,19 @@ def mutants_of(module: Path) -> Iterator[Mutant]:
             case ast.BinOp(left=left, op=operator, right=right) if type(operator) in _COMPUTED:
                 if not _is_text(left) and not _is_text(right):
                     yield from between(left, right, r"[-+*]", _COMPUTED[type(operator)])
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                yield Mutant(
-                    module, node.lineno, at(node.lineno, node.col_offset), at(operand.lineno, operand.col_offset), ""
-                )
+            case ast.UnaryOp(op=ast.Not()):
+                start, _ = place(node)
+                yield change(start, start + len("not "), "")
             case ast.Constant(value=bool(value)):
-                place = at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
-                yield Mutant(module, node.lineno, *place, str(not value))
+                yield change(*place(node), str(not value))
             case ast.Constant(value=int(value)):
-                place = at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
-                yield Mutant(module, node.lineno, *place, str(value + 1))
+                start, end = place(node)
+                if source[start : start + 2] != b"0o":  # the mode of a file
+                    yield change(start, end, str(value + 1))
             case ast.Expr(value=ast.Call() | ast.Await(value=ast.Call())):
-                segment = ast.get_source_segment(source.decode(), node) or ""
-                if not _SKIPPED_CALLS.match(segment):
-                    place = at(node.lineno, node.col_offset), at(node.end_lineno, node.end_col_offset)
-                    yield Mutant(module, node.lineno, *place, "pass")
+                start, end = place(node)
+                if not _SKIPPED_CALLS.match(source[start:end].decode()):
+                    yield change(start, end, "pass")
 
 
 def _is_text(node: ast.expr) -> bool:
@@ -117,63 +136,54 @@ def _reachable(tree: ast.Module) -> Iterator[ast.AST]:
     """Walk the bodies of functions only: annotations, defaults and module constants are mostly tuning."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name != "__repr__":
-            for statement in node.body:
-                for child in ast.walk(statement):
-                    if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-                        yield child
+            todo: list[ast.AST] = [*node.body]
+            while todo:
+                match child := todo.pop():
+                    case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.AnnAssign(value=None):
+                        continue  # a nested function has its own turn
+                    case ast.keyword(arg=str(name)) if name in _SKIPPED_ARGUMENTS:
+                        continue
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id="log" | "logger"))):
+                        continue
+                yield child
+                todo += ast.iter_child_nodes(child)
 
 
-def nearest_tests(module: Path) -> list[str]:
-    """Return the test files that import a module: those named after it first, then those in its own folder."""
-    dotted = ".".join(("scoter", *module.with_suffix("").relative_to("src/scoter").parts)).removesuffix(".__init__")
-    parent, _, name = dotted.rpartition(".")
-    pattern = re.compile(rf"from {re.escape(dotted)} import|from {re.escape(parent)} import [^\n]*\b{name}\b")
-    package = module.relative_to("src/scoter").parts[0]
-    ranked = []
-    for file in sorted((ROOT / "tests").rglob("test_*.py")):
-        path = file.relative_to(ROOT)
-        is_named = name in file.stem
-        if is_named or pattern.search(file.read_text("utf-8")):
-            ranked.append((not is_named, package not in path.parts, str(path)))
-    doctests = [str(module)] if ">>> " in (ROOT / module).read_text("utf-8") else []
-    return doctests + [path for *_, path in sorted(ranked)[:MOST_TEST_FILES]]
-
-
-def is_caught(mutant: Mutant, copy: Path) -> bool | None:
-    """Run the nearest tests against a mutant; None if there are none."""
-    tests = nearest_tests(mutant.module)
-    if not tests:
-        return None
+def catcher(mutant: Mutant, copy: Path) -> str | None:
+    """Run the nearest tests against a mutant; return the first that fails, or None if the mutant survives."""
     target = copy / mutant.module
     original = target.read_bytes()
     target.write_bytes(original[: mutant.start] + mutant.text.encode() + original[mutant.end :])
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
-    command += ["-m", "not browser and not spark and not service", *tests]
-    environment = {**os.environ, "PYTHONPATH": str(copy / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "-p", "no:cacheprovider"]
+    command += ["-o", f"timeout={TEST_TIMEOUT}", "-m", "not browser and not spark and not service"]
+    command += nearest_tests(mutant.module, MOST_TEST_FILES)
+    environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
     try:
         done = subprocess.run(
             command, cwd=copy, env=environment, capture_output=True, timeout=TIMEOUT, check=False, text=True
         )
     except subprocess.TimeoutExpired:
-        return True
+        return "a test that hangs"
     finally:
         target.write_bytes(original)
-    if done.returncode == 5:
+        # Python compares only the size and the second of a change with those of the bytecode.
+        Path(cache_from_source(target)).unlink(missing_ok=True)
+    if done.returncode in (0, pytest.ExitCode.NO_TESTS_COLLECTED):
         return None
-    return done.returncode != 0
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)
+    return failed[1] if failed else "a test that crashes"
 
 
 def sample(count: int, seed: int, only: str) -> list[Mutant]:
-    """Choose modules at random, weighted by size, and one mutant of each choice."""
+    """Choose mutants at random, but the same ones for the same seed."""
     packages = [only] if only else PACKAGES
     modules = [
         path
         for package in packages
         for path in ([SOURCE / package] if package.endswith(".py") else sorted((SOURCE / package).rglob("*.py")))
     ]
-    chance = random.Random(seed)
-    everything = [mutant for path in modules for mutant in mutants_of(path.relative_to(ROOT))]
-    return chance.sample(everything, min(count, len(everything)))
+    everything = {mutant for path in modules for mutant in mutants_of(path.relative_to(ROOT))}
+    return sorted(everything, key=lambda mutant: mutant.rank(seed))[:count]
 
 
 def run(chosen: Sequence[Mutant], jobs: int) -> int:
@@ -184,20 +194,19 @@ def run(chosen: Sequence[Mutant], jobs: int) -> int:
             shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".venv*", ".git", "build", ".*_cache", "dist"))
             copies.put(copy)
 
-        def judge(mutant: Mutant) -> bool | None:
-            copy = copies.get()
+        def judge(mutant: Mutant) -> tuple[str | None, float]:
+            copy, began = copies.get(), time.monotonic()
             try:
-                return is_caught(mutant, copy)
+                return catcher(mutant, copy), time.monotonic() - began
             finally:
                 copies.put(copy)
 
-        verdicts = []
-        for mutant, caught in zip(chosen, pool.map(judge, chosen), strict=True):
-            word = {True: "caught  ", False: "SURVIVED", None: "untested"}[caught]
-            print(f"{word}  {mutant.describe((ROOT / mutant.module).read_bytes())}", flush=True)
-            verdicts.append(bool(caught))
-    share = sum(verdicts) / len(verdicts)
-    print(f"{sum(verdicts)} of {len(verdicts)} mutants caught: {share:.0%} (at least {WANTED:.0%})")
+        caught = 0
+        for mutant, (test, seconds) in zip(chosen, pool.map(judge, chosen), strict=True):
+            print(f"{mutant}\n      {f'caught by {test}' if test else 'SURVIVED'} ({seconds:.0f} s)", flush=True)
+            caught += test is not None
+    share = caught / len(chosen)
+    print(f"{caught} of {len(chosen)} mutants caught: {share:.0%} (at least {WANTED:.0%})")
     return 0 if share >= WANTED else 1
 
 
