@@ -11,7 +11,7 @@ COMPILE := $(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1 || tr
 # The tests start hundreds of processes: without bytecode each would compile Scoter again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo test test-service test-browser test-spark test-compiled test-install check fmt docs clean \
+.PHONY: help setup dev demo test test-service test-browser test-spark test-compiled test-install check unit fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch kill-batch kill-live \
   kill-fetchers bench bench-fetch bench-parse bench-batch bench-tables bench-live bench-compiled nginx wrk
 
@@ -37,8 +37,12 @@ $(DEV): pyproject.toml constraints.txt
 demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
 	@$(BIN)/python examples/demo.py
 
-test: check ## Run every check and test.
-	@$(BIN)/pytest -m "not browser and not spark and not service" -n auto --dist loadfile
+test: $(DEV) ## Run every check and test.
+	@$(MAKE) --no-print-directory -j 2 check unit
+
+# More processes than cores, because many tests wait.
+unit: $(DEV)
+	@$(BIN)/pytest -m "not browser and not spark and not service" -n 3 --dist loadfile
 
 test-service: $(DEV) ## Run the tests that start a whole live service and kill, starve or flood it.
 	@$(BIN)/pytest -m service -n auto --dist loadfile tests
