@@ -32,9 +32,9 @@ from tests.long.nearest_tests import ROOT, nearest_tests
 
 SOURCE = ROOT / "src" / "scoter"
 WANTED = 0.9
-TIMEOUT = 120.0
-TEST_TIMEOUT = 30
-MOST_TEST_FILES = 8
+TIMEOUT = 60.0  # seconds of all tests of a mutant
+TEST_TIMEOUT = 30  # of one test: it hangs
+MOST_TEST_FILES = 6
 # Rules whose tests are fast: pure logic, queues, the batch rules, the archive, keys and leases.
 PACKAGES = (
     "core",
@@ -163,7 +163,7 @@ def catcher(mutant: Mutant, copy: Path) -> str | None:
             command, cwd=copy, env=environment, capture_output=True, timeout=TIMEOUT, check=False, text=True
         )
     except subprocess.TimeoutExpired:
-        return "a test that hangs"
+        return None  # those nearest have run, and no single one hangs
     finally:
         target.write_bytes(original)
         # Python compares only the size and the second of a change with those of the bytecode.

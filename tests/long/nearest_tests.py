@@ -14,6 +14,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _FARTHEST = 4
 """The most steps of imports from a test file to a module: more reaches nearly everything."""
+_SLOW = frozenset(
+    {
+        "tests/live/faults/test_clock.py",
+        "tests/live/stores/test_growth.py",
+        "tests/parse/hostile/test_hostile.py",
+        "tests/store/tables/test_kills.py",
+    }
+)
+"""Files that take a minute or more: they come last."""
 
 
 def nearest_tests(module: Path, most: int) -> list[str]:
@@ -25,7 +34,8 @@ def nearest_tests(module: Path, most: int) -> list[str]:
         path = Path(*test.split(".")).with_suffix(".py")
         theirs = path.parts[1:-1]
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(folders, theirs, strict=False)))
-        ranked.append((_unlikeness(path, name, folders) if shared else 3, distance - shared, len(theirs), str(path)))
+        likeness = _unlikeness(path, name, folders) if shared else 3
+        ranked.append((str(path) in _SLOW, likeness, distance - shared, len(theirs), str(path)))
     doctests = [str(module)] if ">>> " in (ROOT / module).read_text("utf-8") else []
     return doctests + [path for *_, path in sorted(ranked)[:most]]
 

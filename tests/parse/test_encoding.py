@@ -150,6 +150,14 @@ def test_utf8_passes_through_unchanged() -> None:
     assert decode_page(body).utf8 is body
 
 
+def test_declared_utf16_needs_few_ascii_bytes() -> None:
+    chinese = "丼亀" * 50  # three bytes of four are ASCII, among them "<"
+    cyrillic = "<p>" + "Ъ" * 9 + "grau " * 9
+
+    assert decode_page(chinese.encode("utf-16-le"), http="utf-16le").utf8.decode() == chinese
+    assert decode_page(cyrillic.encode("windows-1251"), http="utf-16le").encoding != "utf-16le"
+
+
 def test_meta_in_plain_text_is_ignored() -> None:
     assert decode_page(b"<meta charset=gbk>", markup=False).encoding == "utf-8"
 

@@ -54,6 +54,7 @@ def test_script_strings_that_look_like_addresses_are_links(text: str, found: lis
         ("a { content: 'url(no)'; c: \"@import 'no'\" }", []),
         (r"a { b: url(x\ y\29.png) }", ["x y).png"]),
         (r"a { b: url(\66 oo.woff) url( b\61\72  ) }", ["foo.woff", "bar"]),
+        (r"a { b: url(\d7ff \e000.png) url(\0 \dfff.png) }", ["\ud7ff\ue000.png", "\ufffd\ufffd.png"]),
         ("a { b: url(#shape) url() url('') }", []),
         ("/* never closed url(no)", []),
     ],

@@ -125,6 +125,37 @@ async def test_long_response_reaches_a_slow_client(tmp_path: Path) -> None:
     assert (status, len(body)) == (200, size)
 
 
+async def test_core_waits_while_the_client_does_not_read(tmp_path: Path) -> None:
+    part, parts = b"x" * 65_536, 256
+    sent = 0
+
+    async def long(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (len(part) * parts))
+        for _ in range(parts):
+            writer.write(part)
+            await writer.drain()
+            sent += 1
+        writer.close()
+
+    exchange = Exchanging("GET", "/v1/stats")
+    exchange.may_send.clear()
+    async with await asyncio.start_unix_server(long, tmp_path / "core"):
+        passing = CoreProxy(tmp_path / "core")
+        asking = asyncio.create_task(passing(exchange.scope, exchange.receive, exchange.send))
+        before = 0
+        while not sent or sent > before:
+            before = sent
+            await asyncio.sleep(0.1)
+        exchange.may_send.set()
+        await asking
+        passing.close()
+
+    assert before < parts / 4
+    assert len(exchange.text) == len(part) * parts
+
+
 async def test_unreachable_core_returns_503_with_retry_after(tmp_path: Path) -> None:
     client = Client(CoreProxy(tmp_path / "nobody"), Bench().document)
 

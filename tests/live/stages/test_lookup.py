@@ -320,6 +320,20 @@ async def test_time_of_a_joined_fetch_counts_as_waiting() -> None:
 
 
 @simulated
+async def test_timing_of_a_joined_fetch_starts_when_it_is_joined() -> None:
+    bench = Bench(ScriptedWeb({A: page()}, takes=10))
+    (first,) = await bench.open(A)
+    (loading,) = working(bench, [first])
+    await asyncio.sleep(4)
+    (second,) = await bench.open(A)
+
+    joined = await bench.work(second)
+
+    await loading
+    assert dict(joined.timings)["joined"] == pytest.approx(6)
+
+
+@simulated
 async def test_urgent_entry_raises_the_priority_of_the_fetch_it_joins() -> None:
     bench = Bench(ScriptedWeb({A: moved(B), B: moved(C), C: page()}, takes=1))
     (bulk,) = await bench.open(A, priority=Priority.BULK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -24,6 +25,7 @@ from scoter.live.workers.wire import (
     FrameConnection,
     GrantShards,
     HopDone,
+    LiveWorkerReport,
     MakeHop,
     RecallShards,
     RenewLease,
@@ -261,3 +263,14 @@ async def test_waiting_for_a_lease_does_not_count_towards_timeouts(monkeypatch: 
     replies = [message.reply for message in core.heard if isinstance(message, HopDone)]
     assert isinstance(replies[0], Fetched)
     assert isinstance(replies[1], Failed)  # a server that is silent is given up
+
+
+async def test_worker_reports_its_memory_and_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with core_of(Web(ok), monkeypatch) as core:
+        await core.until(lambda: core.has(LiveWorkerReport))
+
+        report = next(message for message in core.heard if isinstance(message, LiveWorkerReport))
+
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    assert 0.25 < report.memory / (used.ru_maxrss * 1024) < 4.0
+    assert 0.0 < report.cpu <= used.ru_utime + used.ru_stime

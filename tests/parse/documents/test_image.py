@@ -115,6 +115,15 @@ def test_svg_has_title_text_links_and_size() -> None:
     ]
 
 
+def test_svg_links_are_read_to_a_depth_of_32() -> None:
+    depth = 40
+    opening = "".join(f'<a href="/{number}">' for number in range(depth))
+
+    page = read(ImageParser, f"<svg>{opening}{'</a>' * depth}</svg>".encode(), SVG)
+
+    assert {link.target.text for link in page.outlinks} == {f"http://a.example/{number}" for number in range(32)}
+
+
 def test_svg_size_falls_back_to_the_view_box() -> None:
     page = read(ImageParser, b'<svg width="100%" viewBox="0 0 640 480"/>', SVG)
 

@@ -273,6 +273,17 @@ CASES: tuple[Case, ...] = (
         image=("content", {"url": "https://a.example/l.jpg"}),
     ),
     case(
+        "content_picture_with_one_side_counts_as_three_to_two",
+        """<p><img src="/less.jpg" width="500" height="470"><img src="/wide.jpg" width="600">
+        <img src="/high.jpg" height="590">""",
+        image=("content", {"url": "https://a.example/wide.jpg", "width": 600}),
+    ),
+    case(
+        "content_picture_larger_than_one_with_one_side",
+        """<p><img src="/wide.jpg" width="600"><img src="/more.jpg" width="500" height="490">""",
+        image=("content", {"url": "https://a.example/more.jpg", "width": 500, "height": 490}),
+    ),
+    case(
         "content_no_picture_but_decoration",
         """<img src="/logo.png"><img src="/x.svg"><img src="/a.jpg" class="avatar"><img src="https://b.doubleclick.net/x">
         <img src="/i.png" width="16"><img><img src=""><footer><img src="/foot.jpg"></footer><img src="javascript:x">""",

@@ -42,6 +42,14 @@ def test_reader_keeps_nothing_between_pages() -> None:
     assert reader.read(first, url, url) == before
 
 
+def test_author_named_twice_keeps_the_address_given_first() -> None:
+    found = read(
+        '<a rel="author">Ann</a><a rel="author" href="/ann">ann</a><a rel="author" href="/other">Ann</a>',
+    )
+
+    assert [(author.name, author.url) for author in found.authors] == [("ann", "https://a.example/ann")]
+
+
 def test_line_breaks_and_blocks_separate_words_and_hidden_text_is_skipped() -> None:
     found = read(
         '<div itemscope itemtype="https://schema.org/Recipe"><h1 itemprop="name">Pan<b>cakes</b><br>of oats</h1>'

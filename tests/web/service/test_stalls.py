@@ -15,8 +15,6 @@ from tests.web.service.running import CORE, LOOKUPS, Service, announced, pages, 
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.web.service.process import HEARTBEATS, StallDetector, cpu_time
 
-pytestmark = pytest.mark.service
-
 SPEC = WebSpec(hosts=30, pages=100, page_bytes=2_000, latency=0.1)
 PAGES = pages(SPEC, 40)
 SILENCE = 10.0
@@ -104,6 +102,7 @@ def live(web: SimServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield started
 
 
+@pytest.mark.service
 def test_stopped_core_is_replaced_and_nothing_is_lost(live: Service) -> None:
     live.wait_until_ready()
     (core,) = live.pids(CORE)
@@ -119,6 +118,7 @@ def test_stopped_core_is_replaced_and_nothing_is_lost(live: Service) -> None:
     assert announced(live, "still") == Counter(urls)
 
 
+@pytest.mark.service
 def test_stopped_lookup_process_is_replaced(live: Service) -> None:
     (lookup,) = live.pids(LOOKUPS)
 
@@ -128,6 +128,7 @@ def test_stopped_lookup_process_is_replaced(live: Service) -> None:
     assert live.get("/healthz").status == 200
 
 
+@pytest.mark.service
 def test_briefly_stopped_core_is_not_replaced(live: Service) -> None:
     live.wait_until_ready()
     (core,) = live.pids(CORE)

@@ -318,9 +318,7 @@ class LiveWorker:
             del self._delays[key]
         used = resource.getrusage(resource.RUSAGE_SELF)
         self._core.send(
-            LiveWorkerReport(
-                snapshot, len(queues), len(self._lease), used.ru_utime + used.ru_stime, _resident(used.ru_maxrss)
-            )
+            LiveWorkerReport(snapshot, len(queues), len(self._lease), used.ru_utime + used.ru_stime, _resident_bytes())
         )
 
     async def _until_the_end(self) -> AsyncIterator[Request]:
@@ -330,9 +328,6 @@ class LiveWorker:
             yield request
 
 
-def _resident(peak: int) -> int:
-    """Return the resident memory in bytes, or its peak if unknown."""
-    try:
-        return int(_MEMORY.read_text().split()[1]) * _PAGE
-    except (OSError, IndexError, ValueError):
-        return peak * 1024
+def _resident_bytes() -> int:
+    """Return the memory of this process (proc_pid_statm(5))."""
+    return int(_MEMORY.read_text().split()[1]) * _PAGE

@@ -121,7 +121,7 @@ class _PdfReader:
         import pypdfium2
 
         count = len(self._document)
-        missing = in_a_row = 0
+        is_damaged, in_a_row = False, 0
         for number in range(min(count, MOST_PAGES)):
             if self._left <= 0:
                 return "truncated: more text than is kept"
@@ -129,11 +129,11 @@ class _PdfReader:
                 self._read_page(self._document[number])
                 in_a_row = 0
             except pypdfium2.PdfiumError:
-                missing += 1
+                is_damaged = True
                 in_a_row += 1
                 if in_a_row == _MOST_MISSING:
                     break
-        if missing:
+        if is_damaged:
             return "damaged: some pages cannot be read"
         return f"truncated: only {MOST_PAGES} of {count} pages are read" if count > MOST_PAGES else ""
 

@@ -91,7 +91,7 @@ def tell(target: XmlTarget, pieces: Iterable[bytes], *, entities: bool = False) 
     except UnreadableArchive as error:
         return str(error)
     except (etree.XMLSyntaxError, ValueError, LookupError) as error:
-        return f"damaged: {str(error).partition(',')[0] or 'no XML'}"
+        return f"damaged: {str(error).partition(',')[0]}"
     return ""
 
 
