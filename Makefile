@@ -5,10 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEV := $(VENV)/.dev
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
-# pip compiles on one core; some packages ship files that no Python 3 can compile.
-COMPILE := $(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1 || true
 
-# The tests start hundreds of processes: without bytecode each would compile Scoter again.
+# Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup dev demo test test-service test-browser test-spark test-compiled test-install check unit fmt docs clean \
@@ -23,7 +21,6 @@ setup: $(READY) ## Create .venv with Scoter and what its users need.
 $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) -e .
-	@$(COMPILE)
 	@touch $@
 
 dev: $(DEV) ## Add the tools for working on Scoter to .venv.
@@ -31,7 +28,6 @@ dev: $(DEV) ## Add the tools for working on Scoter to .venv.
 $(DEV): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) -e '.[dev]'
-	@$(COMPILE)
 	@touch $(READY) $@
 
 demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
@@ -50,13 +46,11 @@ test-service: $(DEV) ## Run the tests that start a whole live service and kill, 
 test-browser: $(DEV) ## Run the tests that need Chromium (installed with apt-get when run as root).
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
 	@$(PIP) -e '.[dev,browser]'
-	@$(COMPILE)
 	@$(BIN)/pytest -m browser
 
 test-spark: $(DEV) ## Run the engine contract and every job on Spark in local mode (Java is installed with apt-get when run as root).
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
 	@$(PIP) -e '.[dev,spark]'
-	@$(COMPILE)
 	@$(BIN)/pytest -m spark
 
 check: $(DEV) ## Run the linters, the type checker and the import contracts.
