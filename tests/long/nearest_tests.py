@@ -6,7 +6,8 @@ re-exports counts as imported from the module that defines it), and if it is in 
 
 from __future__ import annotations
 
-import ast
+import re
+from collections.abc import Iterator
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
@@ -14,6 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _FARTHEST = 4
 """The most steps of imports from a test file to a module: more reaches nearly everything."""
+_IMPORT = re.compile(r"^ *from ((?:scoter|tests)[\w.]*) import (\([^)]*\)|.+)", re.MULTILINE)
+_NAME = re.compile(r"(\w+)(?: as (\w+))?")
+_PROGRAM = re.compile(r'"(scoter[\w.]+)"')  # the name of a module that runs as a process of its own
 _SLOW = frozenset(
     {
         "tests/live/faults/test_clock.py",
@@ -53,10 +57,7 @@ def _unlikeness(test: Path, module: str, folders: tuple[str, ...]) -> int:
 @cache
 def _distances(dotted: str) -> dict[str, int]:
     """Return the steps of imports from each test module to a module; the farthest are left out."""
-    importers: dict[str, set[str]] = {}
-    for importer, imported in _imports().items():
-        for target in imported:
-            importers.setdefault(target, set()).add(importer)
+    importers = _importers()
     steps, latest = {dotted: 0}, {dotted}
     for distance in range(1, _FARTHEST + 1):
         latest = {importer for target in latest for importer in importers.get(target, ())} - steps.keys()
@@ -65,11 +66,20 @@ def _distances(dotted: str) -> dict[str, int]:
 
 
 @cache
+def _importers() -> dict[str, set[str]]:
+    """Return the modules that use each module."""
+    found: dict[str, set[str]] = {}
+    for importer, imported in _imports().items():
+        for target in imported:
+            found.setdefault(target, set()).add(importer)
+    return found
+
+
 def _imports() -> dict[str, set[str]]:
     """Return the modules that each module of the source and the tests uses."""
     files = {_dotted(file.relative_to(ROOT)): file for top in ("src", "tests") for file in (ROOT / top).rglob("*.py")}
-    trees = {module: ast.parse(file.read_bytes()) for module, file in files.items()}
-    names = {module: _imported_names(tree) for module, tree in trees.items()}
+    texts = {module: file.read_text("utf-8") for module, file in files.items()}
+    names = {module: dict(_imported_names(text)) for module, text in texts.items()}
 
     def defining(source: str, name: str) -> str:
         while (inner := f"{source}.{name}") not in files:
@@ -80,25 +90,17 @@ def _imports() -> dict[str, set[str]]:
 
     def used(module: str) -> set[str]:
         found = {defining(*origin) for origin in names[module].values()}
-        for node in ast.walk(trees[module]):
-            # A program that runs as a process of its own is named in a string.
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in files:
-                found.add(node.value)
-        if (fixtures := f"{module.rpartition('.')[0]}.conftest") in files:
-            found.add(fixtures)
-        return found - {module}
+        found.update(_PROGRAM.findall(texts[module]), [f"{module.rpartition('.')[0]}.conftest"])
+        return found & files.keys() - {module}
 
     return {module: used(module) for module in files}
 
 
-def _imported_names(tree: ast.Module) -> dict[str, tuple[str, str]]:
-    """Return the names that a module imports, each with its module and its name there."""
-    found = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                found[alias.asname or alias.name] = node.module, alias.name
-    return found
+def _imported_names(text: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Yield the names that a module imports, each with its module and its name there."""
+    for source, listed in _IMPORT.findall(text):
+        for name, alias in _NAME.findall(listed):
+            yield alias or name, (source, name)
 
 
 def _dotted(path: Path) -> str:
