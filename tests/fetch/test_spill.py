@@ -60,6 +60,7 @@ def test_a_record_beyond_the_bound_is_a_defect(tmp_path: Path) -> None:
 
     with pytest.raises(Defect, match="at most"):
         spill.push("a", b"x" * (LARGEST_RECORD + 1))
+    spill.push("a", b"x" * LARGEST_RECORD)
 
 
 def test_unwritten_tail_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import NoReturn
 
@@ -13,6 +13,7 @@ from tests.web.client import Exchanging
 from tests.web.fakes import Bench
 
 from scoter.errors import UserError
+from scoter.live.records import Event
 from scoter.web.streams import StreamTimings
 
 HOST = ("Host", "127.0.0.1")
@@ -197,3 +198,29 @@ async def test_after_must_be_a_number(after: str) -> None:
     got = await Bench().client.get(f"/v1/events?after={after}")
 
     assert (got.status, got.json["where"]) == (422, "?after")
+
+
+async def test_new_events_are_read_once_for_all_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    streams = [Exchanging("GET", "/v1/events", headers=(HOST,)) for _ in range(20)]
+    reads: list[int] = []
+    since = bench.stores.events.since
+
+    def counted(number: int, most: int) -> Sequence[Event]:
+        reads.append(number)
+        return since(number, most)
+
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(bench.streams.run())
+        asking = [group.create_task(bench.app(each.scope, each.receive, each.send)) for each in streams]
+        for stream in streams:
+            await stream.until(b"retry: 2000")
+        monkeypatch.setattr(bench.stores.events, "since", counted)
+        await happen(bench, 1)
+        for stream in streams:
+            await stream.until(b"id: 1\n")
+            stream.leave()
+        await asyncio.gather(*asking)
+        reading.cancel()
+
+    assert 0 < len(reads) < len(streams)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from tests.web.client import Client, Exchanging
 from tests.web.fakes import Bench
 from tests.web.raw import connected, serving
@@ -65,6 +66,33 @@ async def test_connection_to_the_core_is_reused(tmp_path: Path) -> None:
             assert (await client.get("/v1/stats")).status == 200
 
         assert len(passing._idle) == 1
+
+
+async def test_connection_that_was_idle_for_long_is_not_reused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, closed = 0, 0
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal opened, closed
+        opened += 1
+        while await reader.readline():
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+        writer.close()
+        closed += 1
+
+    async with await asyncio.start_unix_server(respond, tmp_path / "core"):
+        passing = CoreProxy(tmp_path / "core")
+        for idle in (30.0, 30.0, 0.0):
+            monkeypatch.setattr("scoter.web.proxy._IDLE", idle)
+            exchange = Exchanging("GET", "/v1/stats")
+            await passing(exchange.scope, exchange.receive, exchange.send)
+            assert exchange.status == 200
+        passing.close()
+        async with asyncio.timeout(5):
+            while closed < opened:
+                await asyncio.sleep(0.001)
+
+    assert opened == 2
 
 
 async def test_concurrent_requests_do_not_interfere(tmp_path: Path) -> None:

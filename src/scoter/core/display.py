@@ -74,8 +74,8 @@ def ago(moment: datetime, now: datetime) -> str:
 def rate(number: float, seconds: float) -> str:
     """Return how many per second, with one decimal below 10.
 
-    >>> rate(25, 10), rate(12_000, 10), rate(0, 0)
-    ('2.5/s', '1,200/s', '0/s')
+    >>> rate(25, 10), rate(12_000, 10), rate(3, 0.5), rate(0, 0)
+    ('2.5/s', '1,200/s', '6/s', '0/s')
     """
     return f"{_short(number / seconds) if seconds > 0 else '0'}/s"
 

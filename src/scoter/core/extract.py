@@ -87,14 +87,12 @@ def urls_in(text: str, *, most: int = 1000) -> list[str]:
     >>> urls_in("See https://en.wikipedia.org/wiki/Duck_(bird), or (example.org/x). Not me@example.org, v1.2, a.txt.")
     ['https://en.wikipedia.org/wiki/Duck_(bird)', 'http://example.org/x']
     """
-    seen: set[str] = set()
     found: dict[str, str] = {}
     for url in _candidates(text):
         if len(found) >= most:
             break
-        if url in seen or len(url) > LONGEST:
+        if len(url) > LONGEST:
             continue
-        seen.add(url)
         try:
             found.setdefault(canonical(url).text, url)
         except UrlError:

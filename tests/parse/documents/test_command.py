@@ -165,3 +165,15 @@ def _is_gone(process: int) -> bool:
         except (ProcessLookupError, FileNotFoundError):
             return True
     return False
+
+
+def test_program_that_closes_its_output_and_goes_on_is_ended() -> None:
+    began = time.monotonic()
+
+    (page,) = read(
+        "import os, time; os.write(1, b'begun'); os.close(1); os.close(2); time.sleep(60)",
+        timeout=timedelta(seconds=1.5),
+    )
+
+    assert page.doubt == "the command took longer than 1.5 s"
+    assert time.monotonic() - began < 30

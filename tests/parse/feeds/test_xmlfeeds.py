@@ -112,6 +112,21 @@ def test_media_rss_is_known_by_its_namespace(prefix: str, namespace: str) -> Non
     assert (entry.title, entry.image, entry.summary) == ("Seals", "/i.jpg", "Grey")
 
 
+@pytest.mark.parametrize(("length", "names"), [(200, ["Ann"]), (201, [])])
+def test_namespace_of_more_than_200_characters_is_unknown(length: int, names: list[str]) -> None:
+    namespace = "http://purl.org/dc/elements/1.1".ljust(length, "/")
+
+    entry = item("<x:creator>Ann</x:creator>", f' xmlns:x="{namespace}"')
+
+    assert [author.name for author in entry.authors] == names
+
+
+def test_episode_image_comes_before_others() -> None:
+    entry = item('<media:thumbnail url="/a.jpg"/><media:thumbnail url="/b.jpg"/><itunes:image href="/art.jpg"/>')
+
+    assert entry.image == "/art.jpg"
+
+
 def test_undeclared_prefixes_have_their_usual_meaning() -> None:
     entry = item(
         "<dc:creator>Ann</dc:creator><content:encoded>&lt;p&gt;x&lt;/p&gt;</content:encoded>"

@@ -60,6 +60,13 @@ def test_line_breaks_and_blocks_separate_words_and_hidden_text_is_skipped() -> N
     assert found.description == "Light and (very) good."
 
 
+@pytest.mark.parametrize(
+    ("text", "is_long"), [("s" * 60, True), ("s" * 59, False), ("海" * 30, True), ("海" * 29, False)]
+)
+def test_opening_paragraph_has_at_least_60_letters(text: str, is_long: bool) -> None:
+    assert read(f"<p>{text}</p>").description == (text if is_long else "")
+
+
 def test_line_breaks_separate_words_in_the_opening_paragraph() -> None:
     found = read(f"<p>Grey seals rest on sandbanks<br>in winter{' and in summer' * 4}.</p>")
 

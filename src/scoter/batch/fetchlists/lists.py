@@ -27,7 +27,7 @@ from scoter.errors import UserError
 
 def process_count(config: Config) -> int:
     """Return the maximum number of workers of a fetch."""
-    return config.fetch.processes or os.cpu_count() or 1
+    return config.fetch.processes or len(os.sched_getaffinity(0))
 
 
 def list_number(url: Url, mode: str, lists: int) -> int:

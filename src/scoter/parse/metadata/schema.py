@@ -19,6 +19,7 @@ from scoter.parse.metadata.main_entity import is_customer_review, is_page, main_
 from scoter.parse.metadata.page_elements import PageElements
 
 LONGEST_PRICE: Final = 32
+_LONGEST_VALUE: Final = 40  # of a language tag, a width or a height
 _PRODUCT_TYPES: Final = frozenset(
     ("product", "productgroup", "productmodel", "individualproduct", "someproducts", "vehicle", "car", "motorcycle")
 )
@@ -100,7 +101,8 @@ class SchemaClaims:
     def language(self) -> str:
         names = ("alternateName", "name")
         said = (map(value.get, names) if isinstance(value, dict) else (value,) for value in self._values("inLanguage"))
-        return next(filter(None, (fields.language(text_of(text, 40)) for texts in said for text in texts)), "")
+        texts = (text_of(value, _LONGEST_VALUE) for values in said for value in values)
+        return next(filter(None, map(fields.language, texts)), "")
 
     @property
     def keywords(self) -> tuple[str, ...]:
@@ -155,7 +157,8 @@ def image_of(graph: Graph, elements: PageElements, value: object) -> Image | Non
     )
     url = next(filter(None, map(elements.address, hrefs)), "")
     alt = graph.text(value, fields.LONGEST_TITLE, "caption", "alternateName", "description")
-    return fields.image(url, alt, graph.text(value, 40, "width"), graph.text(value, 40, "height"))
+    width, height = (graph.text(value, _LONGEST_VALUE, name) for name in ("width", "height"))
+    return fields.image(url, alt, width, height)
 
 
 def product(graph: Graph, thing: Thing) -> Product | None:
@@ -228,7 +231,7 @@ def _kind(graph: Graph, thing: Thing, otherwise: str = "") -> str:
 
 
 def _media_of(graph: Graph, elements: PageElements, thing: Thing, kind: str) -> Iterator[Media]:
-    width, height = (fields.side(graph.text(thing, 40, name)) for name in ("width", "height"))
+    width, height = (fields.side(graph.text(thing, _LONGEST_VALUE, name)) for name in ("width", "height"))
     length = parse_duration(graph.text(thing, 60, "duration"))
     said = fields.media_type(graph.text(thing, 100, "encodingFormat", "fileFormat"))
     for name, role, media_type in (("contentUrl", kind, said), ("embedUrl", "player", "")):
