@@ -62,6 +62,9 @@ def test_a_record_beyond_the_bound_is_a_defect(tmp_path: Path) -> None:
         spill.push("a", b"x" * (LARGEST_RECORD + 1))
     spill.push("a", b"x" * LARGEST_RECORD)
 
+    assert len(spill.pop("a") or b"") == LARGEST_RECORD
+    spill.close()
+
 
 def test_unwritten_tail_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "pwrite", _no_space)
