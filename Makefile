@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo test test-service test-browser test-spark test-compiled test-install check unit fmt docs clean \
+.PHONY: help setup dev demo test test-slow test-browser test-spark test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch kill-batch kill-live \
   kill-fetchers bench bench-fetch bench-parse bench-batch bench-tables bench-live bench-compiled nginx wrk
 
@@ -33,15 +33,14 @@ $(DEV): pyproject.toml constraints.txt
 demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
 	@$(BIN)/python examples/demo.py
 
-test: $(DEV) ## Run every check and test.
-	@$(MAKE) --no-print-directory -j 2 check unit
+# Temporary files in memory: many tests wait for the disk.
+PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n auto --dist loadfile
 
-# More processes than cores, because many tests wait.
-unit: $(DEV)
-	@$(BIN)/pytest -m "not browser and not spark and not service" -n 3 --dist loadfile
+test: $(DEV) ## Run the tests, except for the following.
+	@$(PYTEST) -m "not browser and not spark and not slow"
 
-test-service: $(DEV) ## Run the tests that start a whole live service and kill, starve or flood it.
-	@$(BIN)/pytest -m service -n auto --dist loadfile tests
+test-slow: $(DEV) ## Run the tests that start whole services, kill processes, fill disks or parse hostile content.
+	@$(PYTEST) -m slow tests
 
 test-browser: $(DEV) ## Run the tests that need Chromium (installed with apt-get when run as root).
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }

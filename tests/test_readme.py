@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.slow
 
 README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 BLOCK = re.compile(r"^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)

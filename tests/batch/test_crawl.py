@@ -199,6 +199,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [0, 40_000, 150_000])
 def test_full_disk_is_reported_and_the_crawl_continues_later(
     left: int, small_disk: Path, server: SimServer, capfd: pytest.CaptureFixture[str]

@@ -197,6 +197,7 @@ def test_archive_records_the_user_agent_that_servers_saw(crawl: CrawlDir, server
     assert asked[0].endswith(b"/7 (https://example.org/bot)")
 
 
+@pytest.mark.slow
 def test_killed_worker_is_replaced(crawl: CrawlDir, server: SimServer) -> None:
     wanted = pages_of(server)
     segment = segment_of(crawl, wanted)
@@ -214,6 +215,7 @@ def test_killed_worker_is_replaced(crawl: CrawlDir, server: SimServer) -> None:
     assert urls_of(segment) == sorted(wanted)
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_a_fetch_cleanly_and_it_can_be_resumed(crawl: CrawlDir, server: SimServer) -> None:
     wanted = pages_of(server)
     segment = segment_of(crawl, wanted)

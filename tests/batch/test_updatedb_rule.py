@@ -94,6 +94,7 @@ def matrix() -> Told:
     return Told(**rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overrides", CONFIGURATIONS.values(), ids=CONFIGURATIONS)
 def test_column_rule_equals_the_row_function_in_every_case(
     engine: Engine, tmp_path: Path, overrides: list[str]

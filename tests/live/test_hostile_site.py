@@ -13,7 +13,7 @@ from tests.live.odd_web import MISSING, OddWeb, Said, moved, odd_web, page
 from tests.live.workers.webs import impolite
 from tests.web.service.running import Service, service
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.slow
 
 DELAY = 0.2
 

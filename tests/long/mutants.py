@@ -170,7 +170,7 @@ def catcher(mutant: Mutant, copy: Path) -> str | None:
 def first_failure(tests: Sequence[str], copy: Path) -> str | None:
     """Run test files in a copy of the tree, and return the first test that fails."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "-p", "no:cacheprovider"]
-    command += ["-o", f"timeout={TEST_TIMEOUT}", "-m", "not browser and not spark and not service", *tests]
+    command += ["-o", f"timeout={TEST_TIMEOUT}", "-m", "not browser and not spark and not slow", *tests]
     environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
     try:
         done = subprocess.run(

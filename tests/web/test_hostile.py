@@ -249,6 +249,7 @@ async def test_stream_client_that_never_reads_is_disconnected_without_affecting_
         await running
 
 
+@pytest.mark.slow
 async def test_idle_streams_beyond_the_limit_get_503(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     count = min(2_000, (hard - 1_000) // 4)  # each takes four descriptors here: two ends of two connections

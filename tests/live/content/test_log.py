@@ -347,6 +347,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_killed_exporter_loses_nothing_and_repeats_nothing(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)

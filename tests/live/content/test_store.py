@@ -65,6 +65,19 @@ async def test_archived_response_is_readable_before_and_after_rotation(tmp_path:
     assert len(path.with_suffix("").with_suffix(".cdxj").read_bytes().splitlines()) == 2
 
 
+async def test_old_file_is_finished_while_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scoter.live.content.archive._WAKE", 0.01)
+    clock = Clock()
+    async with content(tmp_path, clock=clock) as store:
+        await store.keep([exchange()], message="m", fetch="f")
+        assert archives(tmp_path) == []
+        clock.now += timedelta(hours=2)
+
+        async with asyncio.timeout(20):
+            while not archives(tmp_path):
+                await asyncio.sleep(0.01)
+
+
 async def test_archived_exchange_has_message_fetch_and_times(tmp_path: Path) -> None:
     async with content(tmp_path) as store:
         await store.keep([exchange()], message="m 7\r\nX-Evil: yes", fetch="f1")
@@ -238,6 +251,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_killed_archive_has_everything_it_acknowledged(tmp_path: Path) -> None:
     dice = random.Random(6)
     told: dict[int, Archived] = {}

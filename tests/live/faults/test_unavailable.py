@@ -65,6 +65,7 @@ def bench_of(most_tries: int = 2, takes: float = 1.0) -> Bench:
     return Bench(web, stores=MemoryStores(clock=clock, lease_clock=ticks, live=LiveSettings(tries=most_tries)))
 
 
+@pytest.mark.slow
 @simulated
 async def test_full_archive_never_fails_a_url() -> None:
     bench = bench_of()

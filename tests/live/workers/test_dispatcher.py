@@ -23,6 +23,8 @@ from scoter.live.records import Priority
 from scoter.live.workers.limits import WorkerLimits
 from scoter.simweb import WebSpec
 
+pytestmark = pytest.mark.slow
+
 SPEC = WebSpec(hosts=60, pages=600, page_bytes=3_000, seed=11, latency=0.02)
 
 

@@ -16,7 +16,7 @@ from tests.live.odd_web import MISSING, OddWeb, Said, odd_web, page
 from tests.live.workers.webs import TOLERANCE, impolite
 from tests.web.service.running import FETCHER, Service, service
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.slow
 
 SLOW = 0.5
 NAME = "a.example"

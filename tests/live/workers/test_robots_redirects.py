@@ -18,7 +18,7 @@ from tests.web.service.running import CORE, FETCHER, service
 
 from scoter.core.reply import Fetched
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.slow
 
 DELAY = 0.3
 COUNT = 10

@@ -21,7 +21,7 @@ from scoter.core.url import canonical
 from scoter.live.workers.requests import fetch_directly
 from scoter.web.service.plan import ServiceFolder
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.slow
 
 _CORE = """
 import asyncio, sys

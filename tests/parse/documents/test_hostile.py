@@ -203,6 +203,7 @@ def test_hostile_documents_become_pages_in_the_parser_process(process: ParserPro
     assert isinstance(outcome, Parsed), outcome
 
 
+@pytest.mark.slow
 def test_pdf_stream_bomb_affects_only_its_own_document(process: ParserProcess) -> None:
     packed = zlib.compress(b"q " * 10_000_000, 1).decode("latin-1")
     flood = assembled(

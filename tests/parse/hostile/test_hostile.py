@@ -15,6 +15,8 @@ from tests.parse.hostile.everything import made_of_everything
 from scoter.parse import Parsed, ParseFailed
 from scoter.parse.parser_process import ParserProcess, frame
 
+pytestmark = pytest.mark.slow
+
 CPU = timedelta(seconds=3)
 WALL = timedelta(seconds=30)  # the machine may be busy
 MEMORY = 700 * 1024 * 1024

@@ -15,6 +15,18 @@ def test_title_and_description_are_truncated() -> None:
     assert len(found.description) == 5_000
 
 
+def test_description_behind_much_markup_is_read() -> None:
+    found = read(f'<meta name="description" content="{"<i></i>" * 1_000}Seals of the north">')
+
+    assert found.description == "Seals of the north"
+
+
+def test_byline_with_much_white_space_is_read() -> None:
+    found = read(f'<h1>Seals</h1><div class="byline">By Ann Doe{" " * 400}</div>')
+
+    assert [author.name for author in found.authors] == ["Ann Doe"]
+
+
 def test_long_url_is_dropped() -> None:
     found = read(
         f'<meta property="og:image" content="/{"x" * 5_000}"><meta property="og:url" content="/{"x" * 4_000}">'

@@ -13,7 +13,7 @@ from tests.web.service.running import announced, pages, service
 
 from scoter.simweb import SimServer, WebSpec, running
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.slow
 
 SPEC = WebSpec(hosts=30, pages=100, page_bytes=2_000, latency=1.0)
 PAGES = pages(SPEC, 20)

@@ -13,7 +13,7 @@ from tests.web.service.running import CORE, FETCHER, LOOKUPS, Service, announced
 
 from scoter.simweb import SimServer, WebSpec, running
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.slow
 
 # Responses take a while, so that something is always in progress.
 SPEC = WebSpec(hosts=60, pages=400, page_bytes=2_000, latency=0.1)

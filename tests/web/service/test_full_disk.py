@@ -14,7 +14,7 @@ from tests.web.service.running import Service, announced, pages, service
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.store.warc import WarcReader
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.slow
 
 # Responses take a while, so that fetches are in progress when the disk is full.
 SPEC = WebSpec(hosts=40, pages=200, page_bytes=20_000, latency=1.0)

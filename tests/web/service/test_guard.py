@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from tests.web.service.running import Service, service
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.slow
 
 OURS, TRAP = "127.0.0.2", "127.0.0.1"
 NAMES = {

@@ -12,7 +12,7 @@ from tests.web.service.running import Service, service
 from scoter.web.service.keys import make_key
 from scoter.web.service.plan import ServiceFolder
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.slow
 
 TOKENS: dict[str, str] = {}
 

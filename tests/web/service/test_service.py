@@ -18,7 +18,7 @@ from scoter.simweb import SimServer, WebSpec, running
 from scoter.web.service.keys import make_key
 from scoter.web.service.plan import ServiceFolder
 
-pytestmark = pytest.mark.service
+pytestmark = pytest.mark.slow
 
 SPEC = WebSpec(hosts=60, pages=300, page_bytes=2_000)
 PAGES = pages(SPEC, 60)

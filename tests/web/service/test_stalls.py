@@ -102,7 +102,7 @@ def live(web: SimServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         yield started
 
 
-@pytest.mark.service
+@pytest.mark.slow
 def test_stopped_core_is_replaced_and_nothing_is_lost(live: Service) -> None:
     live.wait_until_ready()
     (core,) = live.pids(CORE)
@@ -118,7 +118,7 @@ def test_stopped_core_is_replaced_and_nothing_is_lost(live: Service) -> None:
     assert announced(live, "still") == Counter(urls)
 
 
-@pytest.mark.service
+@pytest.mark.slow
 def test_stopped_lookup_process_is_replaced(live: Service) -> None:
     (lookup,) = live.pids(LOOKUPS)
 
@@ -128,7 +128,7 @@ def test_stopped_lookup_process_is_replaced(live: Service) -> None:
     assert live.get("/healthz").status == 200
 
 
-@pytest.mark.service
+@pytest.mark.slow
 def test_briefly_stopped_core_is_not_replaced(live: Service) -> None:
     live.wait_until_ready()
     (core,) = live.pids(CORE)
