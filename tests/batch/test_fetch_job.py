@@ -40,6 +40,7 @@ from scoter.store.warc import WarcReader
 Row = dict[str, Any]
 # Slow enough to be stopped in the middle; its hosts stand in both of two lists.
 SLOW = WebSpec(seed=3, hosts=6, pages=120, page_bytes=1_500, links=3, latency=0.05)
+LONG = 'fetch.delay="500ms"'  # a fetch that will be stopped must not end before
 PARSED = (Segment.parse_data, Segment.parse_text, Segment.crawl_parse)
 
 
@@ -116,7 +117,7 @@ def test_resumed_fetch_skips_urls_in_finished_parts(crawl: CrawlDir, server: Sim
     def stop() -> None:
         stopping.by = "the test"
 
-    first = fetched(crawl, segment, server, on_progress=at_first_part(segment, stop), stopping=stopping)
+    first = fetched(crawl, segment, server, LONG, on_progress=at_first_part(segment, stop), stopping=stopping)
     have, before = urls_of(segment), server.ledger.count()
     second = fetched(crawl, segment, server)
 
@@ -223,7 +224,9 @@ def test_ctrl_c_stops_a_fetch_cleanly_and_it_can_be_resumed(crawl: CrawlDir, ser
     command = [sys.executable, "-m", "scoter.cli.main", "fetch", str(crawl.path), "--parse", "--json", *options]
     before = server.ledger.count()
 
-    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as running_:
+    with subprocess.Popen(
+        [*command, "-D", LONG], stderr=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as running_:
         while server.ledger.count() < before + 20:
             with suppress(subprocess.TimeoutExpired):
                 raise AssertionError(f"it ended by itself with {running_.wait(0.05)}")
@@ -262,7 +265,7 @@ def test_segment_parsed_only_in_part_during_the_fetch_is_not_marked_parsed(crawl
     def stop() -> None:
         stopping.by = "the test"
 
-    fetched(crawl, segment, server, on_progress=at_first_part(segment, stop), stopping=stopping, parses=False)
+    fetched(crawl, segment, server, LONG, on_progress=at_first_part(segment, stop), stopping=stopping, parses=False)
     before = set(urls_of(segment))
     done = fetched(crawl, segment, server)
     steps = [segment.is_fetched, segment.is_parsed]

@@ -67,7 +67,7 @@ def given_in_file(file: Path) -> list[GivenValue]:
     table = _parsed(text, str(file))
     lines = _lines(text)
     # A pipe is in no folder.
-    folder = _here() if str(file).startswith("/dev/") else _here() / file.parent
+    folder = _here() if str(file.parent) in ("/dev", "/dev/fd") else _here() / file.parent
     return [
         GivenValue(name, value, SettingOrigin("file", str(file), lines.get(name, 0), str(folder)))
         for name, value in _flat(table)
