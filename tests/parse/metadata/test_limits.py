@@ -27,6 +27,12 @@ def test_byline_with_much_white_space_is_read() -> None:
     assert [author.name for author in found.authors] == ["Ann Doe"]
 
 
+def test_class_that_only_contains_the_word_author_is_no_byline() -> None:
+    found = read('<h1>Seals</h1><p class="authorised">By Ann Doe</p>')
+
+    assert found.authors == ()
+
+
 def test_long_url_is_dropped() -> None:
     found = read(
         f'<meta property="og:image" content="/{"x" * 5_000}"><meta property="og:url" content="/{"x" * 4_000}">'
