@@ -336,7 +336,7 @@ async def test_waiting_requests_of_a_blocked_domain_are_answered_at_once(tmp_pat
     assert reasons == [Reason.REFUSED_ADDRESS] * 39
 
 
-async def test_workers_that_cannot_start_are_an_error(tmp_path: Path) -> None:
+async def test_no_worker_can_start(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     async with fetchers_for(9, tmp_path / "folder", 1) as fetchers:
         (tmp_path / "folder").chmod(0)
