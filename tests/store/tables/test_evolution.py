@@ -47,6 +47,11 @@ def test_type_round_trips_through_its_text(kind: Any) -> None:
     assert arrow_type(str(kind)) == kind
 
 
+@pytest.mark.parametrize("text", PLAIN)
+def test_plain_type_has_the_text_it_was_read_from(text: str) -> None:
+    assert str(arrow_type(text)) == text
+
+
 def test_dictionary_type_round_trips_through_its_text() -> None:
     for ordered in (True, False):
         kind = pa.dictionary(pa.int32(), pa.utf8(), ordered)
