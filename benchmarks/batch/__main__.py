@@ -29,8 +29,8 @@ from typing import NamedTuple
 from benchmarks.batch.profile import shares
 from benchmarks.batch.site import LARGE, SMALL, Site, address, serving
 
-MIN_TIMES_SCRAPY = 4.0
-MAX_TIMES_BARE = 4.5
+MIN_TIMES_SCRAPY = 3.5
+MAX_TIMES_BARE = 3.0
 MODULES_SHOWN = 12
 
 
@@ -175,9 +175,11 @@ def verdict(ours: Run, others: Sequence[Run], site: Site) -> int:
     failed = False
     print()
     for run in (ours, *others):
-        if run.pages != site.pages:
+        if run.pages < site.pages:
             print(f"INCOMPLETE  {run.name}: {run.pages:,} of {site.pages:,} pages")
-            failed |= run.name in ("scoter", "bare loop")
+            failed = True
+        elif run.pages > site.pages:
+            print(f"REPEATED  {run.name}: {run.pages:,} downloads of {site.pages:,} pages")
     for run in others:
         ratio = ours.rate / run.rate
         is_met, text = True, f"{ratio:.2f} times {run.name}'s pages per CPU second"

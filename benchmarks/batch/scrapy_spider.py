@@ -44,7 +44,7 @@ def main(seeds: list[str]) -> None:
         StoringSpider.folder = Path(folder)
         StoringSpider.stored = 0
         StoringSpider.start_urls = seeds
-        StoringSpider.links = LinkExtractor(allow_domains=[urlsplit(seed).hostname for seed in seeds])
+        StoringSpider.links = LinkExtractor(allow_domains=[urlsplit(seed).netloc for seed in seeds])
         process = CrawlerProcess(
             {
                 "ROBOTSTXT_OBEY": True,
