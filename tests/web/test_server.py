@@ -287,7 +287,7 @@ async def test_slow_reader_gets_the_whole_response(is_last: bool) -> None:
     async def pour(scope: Scope, receive: Receive, send: Send) -> None:
         await send_reply(send, ApiResponse(b"x" * size, headers=((b"connection", b"close"),) if is_last else ()))
 
-    async with serving(pour, limits=WebSettings(stalled=timedelta(seconds=1.0))) as port, connected(port) as client:
+    async with serving(pour, limits=WebSettings(stalled=timedelta(seconds=3))) as port, connected(port) as client:
         client.say(GET)
         head = await client.head()
         got = 0
