@@ -34,6 +34,8 @@ EVERY = (
 )
 # Files by which commands keep out of each other's way; they say nothing of the crawl.
 _LOCKS = frozenset({"LOCK", "WORKERS"})
+# What is learnt about hosts and URL patterns; correct even if the command fails.
+_LEARNT = ("holds.sqlite", "traps.json", "progress.jsonl")
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER = 24, 1, 2, 3  # linux/prctl.h, capability.h
 
 
@@ -74,11 +76,11 @@ def crawl(tmp_path: Path) -> CrawlDir:
 
 
 def tree(folder: Path) -> dict[str, str]:
-    """Return the files of a folder with their digests."""
+    """Return the files of a folder with their digests, without locks and what is learnt on the way."""
     return {
         str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name not in _LOCKS
+        if path.is_file() and path.name not in (*_LOCKS, *_LEARNT)
     }
 
 

@@ -147,7 +147,7 @@ def test_stop_request_during_a_fetch_leaves_the_segment_to_the_next_run(
 def test_terminated_worker_ends_the_crawl_with_an_error_and_it_can_continue(
     directory: CrawlDir, engine: Engine, config: Config, server: SimServer
 ) -> None:
-    slow = load(overrides=settings(server.port, "fetch.processes=1", "fetch.delay=60s", "fetch.adaptive_delay=false"))
+    slow = load(overrides=settings(server.port, "fetch.processes=1", "fetch.delay=3s", "fetch.adaptive_delay=false"))
     with FetchPool() as pool:
 
         def end(progress: CrawlProgress) -> None:

@@ -235,7 +235,9 @@ def test_ctrl_c_stops_a_fetch_cleanly_and_it_can_be_resumed(crawl: CrawlDir, ser
     have, since = urls_of(segment), server.ledger.count()
     again = subprocess.run(command, capture_output=True, timeout=60, check=False)
 
-    assert running_.returncode == 0, complaint
+    assert running_.returncode == 130, complaint
+    assert complaint.count(b"Press Ctrl-C again to end at once.") == 1
+    assert msgspec.json.decode(said)["done"] == len(have)
     assert b"Traceback" not in complaint
     assert msgspec.json.decode(said)["complete"] is False
     assert 0 < len(have) < len(wanted)

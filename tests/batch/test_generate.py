@@ -52,7 +52,7 @@ def test_due_urls_go_into_a_segment_with_their_records(tmp_path: Path, engine: E
     assert (done.urls, done.known, list(done.segments)) == (1, 2, ["20261115120000"])
     segment = crawl.segment("")
     rows = [row for batch in segment.crawl_generate().scan() for row in batch.to_pylist()]
-    assert rows == [{**due, "list": 0, "metadata": [("k", "v")]}]
+    assert rows == [{**due, "list": 0, "delay_ms": None, "metadata": [("k", "v")]}]
     about = segment.info()
     assert (about.created, about.lists, about.urls, about.made_by, about.partition) == (NOW, 1, 1, "generate", "host")
 

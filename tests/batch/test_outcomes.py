@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import brotli  # type: ignore[import-untyped]
 import pytest
+import zstandard
 from msgspec.structs import replace
 from tests.fetch.fakes import exchange
 
@@ -18,13 +22,13 @@ from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import FetchPart
 from scoter.batch.worker.records import RequestContext, decode_context, encode_context
 from scoter.config import load
-from scoter.core.reply import Failed, Fetched, Moved, NotModified, Reason, Reply, Request
+from scoter.core.reply import Failed, Fetched, Moved, NotModified, Reason, Reply, Request, Truncation
 from scoter.core.url import canonical
 from scoter.store.warc.capture import ArchiveInfo
 from scoter.store.warc.reader import CaptureKind, WarcReader
 
 PLAIN = b'<title>Seals</title><p>Grey seals</p><a href="/more">More</a>'
-LONG = b"<div>" * 9_000 + b"end"  # which is parsed in a process of its own
+LONG = b"<p>x</p>" * 9_000 + b"end"  # so many elements are parsed in a process of their own
 A, B, C = (f"http://{name}.example/" for name in "abc")
 
 
@@ -117,6 +121,24 @@ def test_redirect_target_is_queued_even_if_the_queues_are_full(desk: Desk) -> No
     assert desk.queued == [(C, True)]
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_redirect_to_itself_that_sets_a_cookie_is_followed_once(tmp_path: Path, kept: bool) -> None:
+    made = Desk(tmp_path / "20261116000000", f"http.keep_cookies={str(kept).lower()}", "fetch.redirect_max=3")
+    headers = (("location", A), ("set-cookie", "seen=1"))
+    moved = Moved(exchange(canonical(A), 302, headers=headers), canonical(A), permanent=False)
+
+    made.rows((A, moved))
+    queued = list(made.requests)
+    for request in queued:
+        made.outcomes.take([(request, moved)])
+
+    fetches, _ = made.written(Segment(tmp_path / "20261116000000"))
+    made.paging.close()
+    assert [request.url.text for request in queued] == ([A] if kept else [])
+    assert len(made.requests) == len(queued)
+    assert [row["status"] for row in fetches.values()] == ["redir_temp"]
+
+
 def test_cookie_is_sent_to_redirect_targets_on_the_same_host_only(desk: Desk) -> None:
     for target in (A + "next", C):
         moved = Moved(exchange(canonical(A), 301, headers=(("location", target),)), canonical(target), permanent=True)
@@ -124,9 +146,40 @@ def test_cookie_is_sent_to_redirect_targets_on_the_same_host_only(desk: Desk) ->
 
     near, far = desk.requests
     assert near.headers == (("Cookie", "id=1"),)
-    assert decode_context(near.context).metadata == {"Cookie": "id=1", "topic": "seals"}
+    assert decode_context(near.context).metadata == {"Cookie": "id=1", "topic": "seals", "_repr_": A}
     assert far.headers == ()
     assert decode_context(far.context).metadata == {"topic": "seals"}
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"),
+    [
+        ("gzip", gzip.compress(PLAIN * 50)[:-9]),
+        ("deflate", zlib.compress(PLAIN * 50)[:-9]),
+        ("br", brotli.compress(PLAIN * 50)[:-3]),
+        ("zstd", zstandard.compress(PLAIN * 50)[:-3]),
+        ("gzip", gzip.compress(PLAIN * 50)[:-8] + b"\xff" * 8),
+    ],
+    ids=["gzip", "deflate", "br", "zstd", "checksum"],
+)
+def test_damaged_content_coding_is_flagged_in_the_row_and_in_the_archive(
+    desk: Desk, tmp_path: Path, coding: str, body: bytes
+) -> None:
+    headers = (("content-type", "text/html"), ("content-encoding", coding), ("etag", '"1"'))
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-encoding: {coding}\r\n\r\n".encode()
+
+    desk.rows((A, Fetched(replace(exchange(canonical(A), 200, body, headers), response_head=head))))
+
+    segment = Segment(tmp_path / "20261116000000")
+    fetches, pages = desk.written(segment)
+    row = fetches[A]
+    assert (row["status"], row["truncated"]) == ("success", "unspecified")
+    assert "ETag" not in dict(row["metadata"])
+    assert (pages[A]["parse_status"], pages[A]["reason"]) == ("skipped", "truncated")
+    with WarcReader(segment.content / row["warc_file"]) as archive:
+        assert archive.at(row["warc_offset"]).truncation is Truncation.UNSPECIFIED
+    raw = gzip.decompress((segment.content / row["warc_file"]).read_bytes())
+    assert b"WARC-Truncated: unspecified\r\n" in raw
 
 
 def test_content_of_other_protocols_is_archived(desk: Desk, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from tests.batch.crawls import NOW, crawl_at, datum, link, named, page, write_cr
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import FETCHED
+from scoter.batch.graph.views import VIEWS as GRAPH_VIEWS
+from scoter.batch.hosts.columns import HIDDEN
 from scoter.batch.sql import sql
 from scoter.errors import UserError
 from scoter.plugins import Column
@@ -23,7 +25,9 @@ VIEWS = {
     "linkdb": schemas.LINKDB.names,
     "fetches": ["segment", *schemas.CRAWL_FETCH.names],
     "outlinks": ["segment", *schemas.CRAWL_PARSE.names],
+    "hosts": ["host", *(name for name in schemas.HOSTDB.names if name not in {"url", *HIDDEN})],
     "pages": ["segment", *schemas.PARSE_DATA.names, "text", "main_text", "markdown"],
+    **{name: schema.names for name, schema in GRAPH_VIEWS.items()},
 }
 
 
@@ -59,7 +63,7 @@ def test_empty_crawl_has_all_views_with_columns_and_no_rows(tmp_path: Path) -> N
 
     assert {name: columns for name, columns in views.items() if name != "segments"} == VIEWS
     assert views["segments"][0] == "segment"
-    assert counts == [[{"n": 0}]] * 6
+    assert counts == [[{"n": 0}]] * len(views)
 
 
 def test_crawl_has_the_same_views_as_an_empty_one(crawl: CrawlDir) -> None:
@@ -179,7 +183,7 @@ def test_files_of_the_crawl_cannot_be_overwritten(crawl: CrawlDir) -> None:
 @pytest.mark.parametrize(
     ("query", "told"),
     [
-        ("select * from crawl", "Tables: crawldb, fetches, linkdb, outlinks, pages, segments."),
+        ("select * from crawl", "Tables: crawldb, domain_links, domain_nodes, fetches, "),
         ("select stats from crawldb", "not found"),
         ("selec 1", "syntax error"),
         ("select url::int as n from crawldb", "Could not convert"),

@@ -40,6 +40,10 @@ CONFIGURATIONS = {
         "db.fetch_schedule_adaptive_sync_delta=false",
         "scoring.filter_order=[]",
     ],
+    "orphan, metadata of links": [
+        'scoring.filter_order=["opic", "orphan", "urlmeta"]',
+        'scoring.urlmeta_tags=["lang"]',
+    ],
 }
 METADATA: Sequence[dict[str, str] | None] = (
     None,
@@ -78,11 +82,13 @@ def matrix() -> Told:
         if old is not None:
             more = same | {"fetch_time": NOW - 30 * DAY, "modified_time": modified, "signature": before}
             deep = {"depth": (None, 3, 7)[number % 3], "max_depth": (None, 9, 9)[number % 3]}
+            deep["linked_time"] = (None, NOW - 20 * DAY, NOW - 35 * DAY, NOW - 50 * DAY, NOW - 30 * DAY)[number % 5]
             rows["crawldb"].append(known(url, old, metadata=METADATA[number % len(METADATA)], **more, **deep))
         if fetched is not None:
             status = "success" if fetched == "parse_failed" else fetched
             more = same | {"fetch_time": NOW - DAY / 7, "modified_time": (None, NOW - DAY)[number % 2]}
             deep = {"depth": (None, 4)[number % 2], "max_depth": (None, 9)[number % 2]}
+            deep["linked_time"] = (None, NOW - 45 * DAY, NOW - 31 * DAY)[number % 3]
             rows["fetches"].append(fetch(url, status, metadata=METADATA[number % 5], **more, **deep))
             if fetched == "parse_failed" or (status == "success" and after is not None):
                 failed = "failed" if fetched == "parse_failed" else "success"
@@ -90,7 +96,9 @@ def matrix() -> Told:
                 rows["pages"].append(page(url, failed, signature=after, metadata=said))
         for each in range(links):
             deep = {"depth": (None, 2, 5)[(number + each) % 3], "max_depth": (None, 9, 12)[(number + each) % 3]}
-            rows["links"].append(link(f"http://from{each}.example/", url, (0.25, 0.5)[(number + each) % 2], **deep))
+            said = {"lang": f"from {each}"} if (number + each) % 3 else None
+            score = (0.25, 0.5)[(number + each) % 2]
+            rows["links"].append(link(f"http://from{each}.example/", url, score, metadata=said, **deep))
     return Told(**rows)
 
 
@@ -112,7 +120,7 @@ SCORES = st.floats(-1e6, 1e6) | st.sampled_from([0.0, 1e-300, float("inf"), floa
 SECONDS = st.integers(0, 2**31 - 1) | st.integers(0, 100)
 SIGNATURES = st.none() | st.sampled_from([A, B])
 DEPTH_COLUMNS: st.SearchStrategy[dict[str, Any]] = st.just({}) | st.fixed_dictionaries(
-    {"depth": st.integers(1, 5), "max_depth": st.integers(1, 9)}
+    {"depth": st.integers(1, 5), "max_depth": st.integers(1, 9), "linked_time": st.none() | MOMENTS}
 )
 TEXTS = st.dictionaries(
     st.sampled_from(["_ngt_", "fixedInterval", "Content-Type", "lang", "é"]),
@@ -153,7 +161,7 @@ def crawls(draw: st.DrawFn) -> Told:
             pages.append(page(url, status, signature=draw(SIGNATURES), metadata=said))
     ends = st.tuples(st.sampled_from(PLACES), st.sampled_from(PLACES))
     links = [
-        link(source, url, draw(SCORES), **draw(DEPTH_COLUMNS))
+        link(source, url, draw(SCORES), metadata=draw(st.none() | TEXTS), **draw(DEPTH_COLUMNS))
         for source, url in draw(st.lists(ends, max_size=12, unique=True))
     ]
     return Told(crawldb=crawldb, fetches=fetches, pages=pages, links=links)

@@ -62,7 +62,8 @@ def truth(told: Told, config: Config, now: datetime, **changes: Any) -> dict[str
         failed = "parse_failed" if config.parse.delete_failed_parse else "success"
         status = {"failed": failed, "redirect": "redir_temp"}.get(said, each["status"])
         fetches[each["url"]].append(_datum({**each, "status": status}, FETCH_STATUSES, extra))
-    links = _links(told, urls, extra)
+    carried = any(getattr(plugin, "carries_metadata", False) for _, plugin in scoring)
+    links = _links(told, urls, extra, carried)
     found = {}
     for text, url in urls.items():
         page = pages.get(text, {})
@@ -86,7 +87,7 @@ def assert_same(found: Mapping[str, Row], expected: Mapping[str, Row]) -> None:
         assert got == want, {url: [(name, got[name], want[name]) for name in want if got[name] != want[name]]}
 
 
-def _links(told: Told, urls: dict[str, Url], extra: Sequence[str]) -> dict[str, list[CrawlDatum]]:
+def _links(told: Told, urls: dict[str, Url], extra: Sequence[str], carried: bool) -> dict[str, list[CrawlDatum]]:
     """Return the links of each URL, best first; ties go to redirects, then to the source that sorts first."""
     found: dict[str, list[CrawlDatum]] = defaultdict(list)
     for each in sorted(told.fetches, key=lambda row: str(row["url"])):
@@ -98,7 +99,10 @@ def _links(told: Told, urls: dict[str, Url], extra: Sequence[str]) -> dict[str, 
             found[url.text].append(CrawlDatum(status=PartStatus.LINKED, metadata=metadata, extra=values))
     for each in sorted(_noted(told.links, urls), key=lambda row: str(row["source"])):
         values = drop_nulls({name: each.get(name) for name in extra})
-        found[each["url"]].append(CrawlDatum(status=PartStatus.LINKED, score=_finite(each["score"]), extra=values))
+        metadata = (each.get("metadata") or {}) if carried else {}
+        found[each["url"]].append(
+            CrawlDatum(status=PartStatus.LINKED, score=_finite(each["score"]), metadata=metadata, extra=values)
+        )
     return found
 
 

@@ -11,10 +11,18 @@ Jobs, one module per command:
 - ``parse``          parses a fetched segment from its archive
 - ``updatedb``       updates the crawldb from fetched segments
 - ``invertlinks``    adds the links of segments to the linkdb
+- ``webgraph``       adds the links of segments to the link graph
+- ``linkrank``       computes ranks over the link graph, or that of hosts or domains
+- ``scoreupdater``   writes ranks to the crawldb
+- ``updatehostdb``   updates the hostdb from the crawldb, segments, robots.txt files and DNS
 - ``dedup``          marks duplicates
+- ``index``          writes pages to search indexes, and deletes those that are gone
 - ``readdb``         reads the crawldb
 - ``readseg``        reads segments
 - ``readlinkdb``     reads the linkdb
+- ``readhostdb``     reads the hostdb
+- ``readwebgraph``   reads a node of the link graph and its neighbours
+- ``nodedumper``     lists the nodes with the most links or the highest ranks
 - ``domainstats``    counts pages by host, domain, suffix or top-level domain
 - ``protocolstats``  counts the outcomes of fetches
 - ``crawlcomplete``  the share of fetched URLs by host or domain
@@ -31,5 +39,8 @@ What the jobs share:
 - ``urls/``        seed lists, sitemaps, and the URL rules for what enters the crawldb
 - ``fetchlists/``  selecting, writing and reading fetch lists
 - ``worker/``      the worker processes of ``fetch``; ``parse`` shares some of their modules
+- ``hosts/``       the hostdb: where each fact comes from, and their join
+- ``reports/``     named reports about a crawl, and a page of them
+- ``graph/``       the link graph: its tables, links as arrays, ranks
 - ``update/``      the update rule as column expressions
 """

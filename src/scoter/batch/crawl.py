@@ -9,21 +9,28 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
+from itertools import islice
+from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.batch.crawldir.crawldb import count_by_status
 from scoter.batch.crawldir.directory import STOP, CrawlDir, StopRequest, applied_segments
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.dedup import dedup
 from scoter.batch.fetch import FetchJobResult, FetchProgress, fetch
+from scoter.batch.fetchlists.traps import TrapHost
 from scoter.batch.generate import generate
+from scoter.batch.hosts.notable import NotableHost, notable_hosts
 from scoter.batch.invertlinks import invertlinks
 from scoter.batch.parse import parse
+from scoter.batch.sitemap import sitemap
 from scoter.batch.updatedb import CrawldbUpdate
+from scoter.batch.updatehostdb import is_behind, updatehostdb
 from scoter.batch.worker.pool import FetchPool
 from scoter.config import Config
 from scoter.core.display import count, size
@@ -31,6 +38,8 @@ from scoter.engine import Engine
 from scoter.errors import UserError
 
 _DISK_CHECK_INTERVAL = 5.0
+_MAX_FAILURES = 5
+_WITH_PAGE = frozenset({"fetched", "notmodified", "duplicate", "redir_temp", "redir_perm"})
 
 
 class CrawlProgress(Struct, frozen=True, kw_only=True):
@@ -41,6 +50,8 @@ class CrawlProgress(Struct, frozen=True, kw_only=True):
     step: str
     share: float | None = None
     fetch: FetchProgress | None = None
+    ended: RoundResult | None = None
+    """Given once, at the end of a round."""
 
 
 class RoundResult(Struct, frozen=True, kw_only=True):
@@ -56,6 +67,14 @@ class RoundResult(Struct, frozen=True, kw_only=True):
     """CPU seconds of each step, including the workers."""
 
 
+class FetchFailure(Struct, frozen=True):
+    """A URL that could not be fetched, and why."""
+
+    url: str
+    reason: str
+    detail: str
+
+
 class CrawlResult(Struct, frozen=True, kw_only=True):
     """The result of a crawl, and why it ended."""
 
@@ -63,8 +82,16 @@ class CrawlResult(Struct, frozen=True, kw_only=True):
     ended_by: str
     is_done: bool
     by_status: dict[str, int]
+    failures: tuple[FetchFailure, ...]
+    """If no page was ever fetched: the first URLs that failed in this run, and why."""
+    deferred: dict[str, datetime]
+    """Hosts on hold that still have URLs to fetch, and until when."""
     cpu: dict[str, float]
     """CPU seconds of the steps after the rounds."""
+    traps: tuple[TrapHost, ...] = ()
+    """Hosts whose URLs were held back, because they look like a crawler trap."""
+    hosts: tuple[NotableHost, ...] = ()
+    """Hosts that stand out among those fetched from in this run."""
 
 
 class CrawlLimits(Struct, frozen=True, kw_only=True):
@@ -72,8 +99,14 @@ class CrawlLimits(Struct, frozen=True, kw_only=True):
 
     most: int | None = 5
     top_n: int | None = 50_000
+    max_per_host: int | None = None
+    """``None`` means ``generate.max_count``."""
     add_days: int = 0
     dedup: bool = True
+    hostdb: bool = False
+    """Keep the hostdb up to date, and generate segments by it."""
+    sitemaps: Literal["never", "once", "always"] = "never"
+    """Before which rounds the sitemaps of all known sites are read."""
 
 
 def crawl(
@@ -114,10 +147,13 @@ class _CrawlRun(Struct):
     pool: FetchPool
     update: CrawldbUpdate
     number: int = 0
+    deferred: dict[str, datetime] = {}
+    partial: str = ""
     done: list[RoundResult] = []
     next_disk_check: float = 0.0
     cpu: dict[str, float] = {}
     step_now: tuple[str, float] = ("", 0.0)
+    traps: dict[tuple[str, str], TrapHost] = {}
 
     def run(self) -> CrawlResult:
         while not self.stopping:
@@ -127,18 +163,25 @@ class _CrawlRun(Struct):
                 break
             self.number += 1
             if not self._round():
-                return self._ended("nothing is due", is_done=True)
+                if self._on_hold():
+                    return self._ended("all URLs that are due belong to hosts on hold", is_done=False)
+                return self._ended("only possible traps are due" if self.traps else "nothing is due", is_done=True)
         (self.directory.path / STOP).unlink(missing_ok=True)
-        return self._ended(f"stopped by {self.stopping.by}", is_done=False)
+        return self._ended(f"stopped by {self.stopping.by}{self.partial}", is_done=False)
 
     def _round(self) -> bool:
         """Run a round or the rest of one; return false if there was nothing to do."""
         started = time.monotonic()
-        segment = self._open_segment() or self._generated()
+        segment = self._open_segment()
+        if segment is None:
+            self._read_sitemaps()
+            segment = self._generated()
         if segment is None:
             return False
         fetched = None if segment.is_fetched else self._fetch(segment)
         if self.stopping:
+            if fetched is not None:
+                self.partial = f" in round {self.number}, after {fetched.done:,} of {count(fetched.urls, 'URL')}"
             return True
         if not segment.is_fetched:
             raise UserError(
@@ -169,6 +212,9 @@ class _CrawlRun(Struct):
                 cpu=self._spent(),
             )
         )
+        self.on_progress(
+            CrawlProgress(round=self.number, rounds=self.rounds.most, step="updatedb", share=1.0, ended=self.done[-1])
+        )
         return True
 
     def _open_segment(self) -> Segment | None:
@@ -176,16 +222,34 @@ class _CrawlRun(Struct):
         known = applied_segments(self.directory.crawldb) or ()
         return next((each for each in self.directory.all_segments() if not each.is_in(known)), None)
 
+    def _read_sitemaps(self) -> None:
+        wanted = self.rounds.sitemaps
+        if wanted == "always" or (wanted == "once" and self.number == 1):
+            self._step("sitemap")
+            sitemap(self.directory, self.engine, self.config, now=self.clock())
+
+    def _update_hosts(self) -> None:
+        if self.rounds.hostdb and is_behind(self.directory):
+            self._step("updatehostdb")
+            updatehostdb(self.directory, self.engine, self.config, now=self.clock())
+
     def _generated(self) -> Segment | None:
+        self._update_hosts()
         self._step("generate")
+        limits = self.config.generate
+        if self.rounds.max_per_host is not None:
+            limits = replace(limits, max_count=self.rounds.max_per_host)
         made = generate(
             self.directory,
             self.engine,
-            self.config,
+            replace(self.config, generate=limits),
             now=self.clock(),
             top_n=self.rounds.top_n,
             add_days=self.rounds.add_days,
+            hostdb=self.rounds.hostdb,
         )
+        self.traps |= {(each.host, each.reason): each for each in made.traps}
+        self.deferred.update(made.deferred)
         return self.directory.segment(next(iter(made.segments))) if made.segments else None
 
     def _fetch(self, segment: Segment) -> FetchJobResult:
@@ -201,8 +265,15 @@ class _CrawlRun(Struct):
             stopping=self.stopping,
             pool=self.pool,
         )
+        self.deferred.update(done.deferred)
         self.cpu["fetch"] = self.cpu.get("fetch", 0.0) + done.cpu
         return done
+
+    def _on_hold(self) -> dict[str, datetime]:
+        """Return the deferred hosts that are still on hold, those that end first first."""
+        now = self.clock()
+        by_end = sorted(self.deferred.items(), key=lambda each: each[1])
+        return {host: until for host, until in by_end if until > now}
 
     def _fetching(self, state: FetchProgress) -> None:
         self.on_progress(CrawlProgress(round=self.number, rounds=self.rounds.most, step="fetch", fetch=state))
@@ -226,6 +297,14 @@ class _CrawlRun(Struct):
         self._step("invertlinks")
         # Links were filtered and normalised when the pages were parsed.
         invertlinks(self.directory, self.engine, self.config, behind, now=self.clock(), filter=False, normalize=False)
+
+    def _failures(self) -> Iterator[FetchFailure]:
+        """Yield the URLs of this run's segments that failed."""
+        for each in self.done:
+            for batch in self.directory.segment(each.segment).crawl_fetch().scan(["url", "reason", "detail"]):
+                for row in batch.to_pylist():
+                    if row["reason"]:
+                        yield FetchFailure(row["url"], row["reason"], row["detail"] or "")
 
     def _has_disk_space(self) -> bool:
         """Check the disk every few seconds; request a stop if less than ``store.disk_floor`` is free."""
@@ -257,10 +336,16 @@ class _CrawlRun(Struct):
     def _ended(self, why: str, *, is_done: bool) -> CrawlResult:
         if not self.stopping:
             self._link()
+            self._update_hosts()
+        by_status = count_by_status(self.directory, self.engine)
         return CrawlResult(
             rounds=tuple(self.done),
             ended_by=why,
             is_done=is_done,
-            by_status=count_by_status(self.directory, self.engine),
+            by_status=by_status,
+            failures=() if by_status.keys() & _WITH_PAGE else tuple(islice(self._failures(), _MAX_FAILURES)),
+            deferred=self._on_hold(),
+            hosts=notable_hosts(self.engine, [self.directory.segment(each.segment) for each in self.done]),
             cpu=self._spent(),
+            traps=tuple(sorted(self.traps.values(), key=lambda each: (-each.urls, each.host))),
         )

@@ -29,9 +29,9 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import open_crawldb, remove_backup, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import segment_sources
+from scoter.batch.urls.domains import host_domains
 from scoter.config import Config
 from scoter.core.datum import DbStatus, short_name
-from scoter.core.domain import registered_domain
 from scoter.engine import Engine, file_source, source_of
 from scoter.engine.port import Rows
 from scoter.errors import UsageError, UserError, nearest
@@ -43,7 +43,6 @@ DedupGroup: TypeAlias = Literal["none", "host", "domain"]
 COMPARE_ORDER = "score,fetchTime,urlLength"
 
 _LOSERS = pa.schema(schemas.texts("url", "key"))
-_DOMAINS = pa.schema(schemas.texts("host", "domain"))
 _COMPARED = (short_name(DbStatus.FETCHED), short_name(DbStatus.NOTMODIFIED))
 _DUPLICATE = short_name(DbStatus.DUPLICATE)
 
@@ -131,16 +130,9 @@ def _grouped(engine: Engine, pages: Rows, group: DedupGroup) -> Rows:
         return pages.mutate(among=ibis.literal(""))
     if group == "host":
         return pages.mutate(among=pages.host)
-    domains = engine.map_batches(pages.select("host").distinct(), _domains, _DOMAINS)
+    domains = host_domains(engine, pages)
     joined = pages.join(domains, "host")
     return joined.select(*pages.columns, among=joined.domain)
-
-
-def _domains(batch: Any) -> Any:
-    hosts = batch.column("host")
-    return pa.RecordBatch.from_arrays(
-        [hosts, pa.array(map(registered_domain, hosts.to_pylist()), pa.utf8())], schema=_DOMAINS
-    )
 
 
 def _exact_duplicates(pages: Rows, order: Callable[[Rows], list[Any]]) -> Rows:

@@ -11,12 +11,14 @@ from typing import Any
 
 import pyarrow.compute as pc
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import scoring_columns, table_exists
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.export import json_value
 from scoter.batch.crawldir.lookup import find_rows, has_host, url_rows
-from scoter.batch.crawldir.schemas import datum_of
+from scoter.batch.crawldir.schemas import DEFERRED, datum_of
 from scoter.batch.crawldir.segment import Segment, SegmentSources, segment_sources
 from scoter.batch.urls.seeds import with_scope
 from scoter.config import Config
@@ -273,7 +275,7 @@ def _waiting(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
     """Return what an unfetched URL is waiting for."""
     if found.listed:
         return f"waiting in the fetch list of segment {found.listed[-1]}; run `scoter fetch`"
-    pending = [row for row in found.fetches if row["segment"] not in found.applied]
+    pending = [row for row in _requested(found) if row["segment"] not in found.applied]
     if pending:
         said = f"fetched{_when(found, datum, now)} ({_outcome(pending[-1])})"
         return f"{said}; not in the crawldb yet, run `scoter updatedb`"
@@ -281,6 +283,9 @@ def _waiting(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
         return f"never fetched: {_dropped(found)}"
     times = "once" if datum.retries == 1 else f"{datum.retries} times, the last one"
     tried = f"tried {times}{_cause(found)}{_when(found, datum, now)}" if datum.retries else ""
+    if found.fetches and found.fetches[-1]["status"] == DEFERRED:
+        last = found.fetches[-1]
+        tried = f"{tried + ', ' if tried else ''}not requested {ago(last['fetch_time'], now)} ({_outcome(last)})"
     if not found.is_due:
         return f"{tried or 'never fetched'}; not due before {_day(datum.fetch_time)}"
     verb = "has" if found.ahead == 1 else "have"
@@ -289,7 +294,7 @@ def _waiting(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
 
 
 def _unknown(found: Explanation, now: datetime) -> str:
-    fetched = [row for row in found.fetches if row["segment"] not in found.applied]
+    fetched = [row for row in _requested(found) if row["segment"] not in found.applied]
     if fetched:
         last = fetched[-1]
         said = f"fetched {ago(last['fetch_time'], now)} ({_outcome(last)}) in segment {last['segment']}"
@@ -324,8 +329,13 @@ def _dropped(found: Explanation) -> str:
     return "dropped"
 
 
+def _requested(found: Explanation) -> list[Row]:
+    return [row for row in found.fetches if row["status"] != DEFERRED]
+
+
 def _cause(found: Explanation) -> str:
-    return f" ({_outcome(found.fetches[-1])})" if found.fetches else ""
+    fetches = _requested(found)
+    return f" ({_outcome(fetches[-1])})" if fetches else ""
 
 
 def _outcome(row: Any) -> str:
@@ -334,9 +344,22 @@ def _outcome(row: Any) -> str:
 
 
 def _when(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
-    moment = found.fetches[-1]["fetch_time"] if found.fetches else last_fetch(datum)
+    fetches = _requested(found)
+    moment = fetches[-1]["fetch_time"] if fetches else last_fetch(datum)
     return f" {ago(moment, now)}" if moment not in (None, EPOCH) else ""
 
 
 def _day(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M} UTC"
+
+
+def explanation_facts(found: Explanation, sentence: str) -> dict[str, Any]:
+    """Return an explanation and its summary for JSON."""
+    fields = {name: getattr(found, name) for name in found.__struct_fields__ if name not in ("url", "datum")}
+    for name in ("links", "inlinks", "redirected_from", "duplicates"):
+        fields[name] = asdict(fields[name])
+    for name in ("normalizers", "filters"):
+        fields[name] = list(map(asdict, fields[name]))
+    about = {"url": found.url.text, "key": found.url.key, "host": found.url.host, "verdict": sentence}
+    facts: dict[str, Any] = json_value({**about, **fields})
+    return facts

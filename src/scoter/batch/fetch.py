@@ -5,19 +5,23 @@ On an unfinished segment ``fetch`` continues: URLs in a finished part are not fe
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from datetime import UTC, datetime
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.batch.crawldir.crawldb import scoring_columns
-from scoter.batch.crawldir.directory import CrawlDir, StopRequest, applied_segments
+from scoter.batch.crawldir.directory import HOLDS, ROBOTS_CACHE, CrawlDir, StopRequest, applied_segments
 from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
 from scoter.batch.fetchlists.lists import process_count
 from scoter.batch.worker.parts import recover_fetch
@@ -33,6 +37,7 @@ from scoter.store.disk import try_lock
 MAX_ATTEMPTS = 3
 """How many times the workers are started in one run, if they are killed."""
 _WAIT_FOR_OTHERS = 60.0
+_SLOWEST = 10
 
 
 class FetchProgress(Struct, frozen=True, kw_only=True):
@@ -47,6 +52,9 @@ class FetchProgress(Struct, frozen=True, kw_only=True):
     queued: int
     errors: int
     why: str = ""
+    errors_by_kind: dict[str, int] = {}
+    slowest: tuple[tuple[str, float], ...] = ()
+    """The hosts that take longest to answer, and how many seconds."""
 
     @property
     def seconds_left(self) -> float | None:
@@ -65,6 +73,8 @@ class FetchJobResult(Struct, frozen=True, kw_only=True):
     pages: int
     replies: dict[str, int]
     not_requested: dict[str, int]
+    deferred: dict[str, datetime] = {}
+    """Hosts on hold whose URLs were not requested, and until when."""
     cpu: float = 0.0
     """CPU seconds of the workers, including their start."""
     end_reason: str = ""
@@ -153,7 +163,8 @@ def _run(
             lists=info.lists,
             partition=info.partition,
             parses=parses,
-            robots=str(crawl.path / "robots.sqlite"),
+            robots=str(crawl.path / ROBOTS_CACHE),
+            holds=str(crawl.path / HOLDS),
         )
         for worker, numbers in enumerate(assign_lists(list(map(str, lists)), processes))
     ]
@@ -190,10 +201,12 @@ class _WorkerReports:
         last = self._last.values()
         same = ("pages_per_second", "kilobytes_per_second", "active", "queued")
         return FetchProgress(
-            total=self._total,
+            total=self._total + sum(each.added for each in last),
             done=self._before + sum(each.done for each in last),
             pages=sum(each.fetched for each in last),
             errors=sum(sum(each.errors.values()) for each in last),
+            errors_by_kind=dict(sum((Counter(each.errors) for each in last), Counter())),
+            slowest=tuple(heapq.nlargest(_SLOWEST, chain(*(each.slowest for each in last)), key=itemgetter(1))),
             why="; ".join(dict.fromkeys(each.why for each in last if each.why)),
             **{name: sum(getattr(each, name) for each in last) for name in same},
         )
@@ -205,11 +218,16 @@ class _WorkerReports:
         return FetchJobResult(
             segment=segment,
             complete=all(each.complete for each in self._ended.values()),
-            urls=self._total,
-            done=state.done - not_requested.total(),
+            urls=state.total,
+            done=state.done,
             pages=state.pages,
             replies=dict(replies),
             not_requested=dict(not_requested),
+            deferred={
+                host: datetime.fromtimestamp(until, UTC)
+                for each in self._ended.values()
+                for host, until in each.deferred.items()
+            },
             cpu=sum(each.cpu for each in self._ended.values()),
             end_reason="; ".join(dict.fromkeys(each.end_reason for each in self._last.values() if each.end_reason)),
         )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import ibis
@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import open_crawldb
-from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.directory import HOLDS, CrawlDir
 from scoter.batch.crawldir.export import only_row
 from scoter.batch.crawldir.segment import SegmentInfo
 from scoter.batch.fetchlists.candidates import (
@@ -37,7 +37,9 @@ from scoter.batch.fetchlists.candidates import (
 )
 from scoter.batch.fetchlists.lists import process_count
 from scoter.batch.fetchlists.picker import FetchListLimits, UrlPicker, save_picked
+from scoter.batch.fetchlists.traps import TrapHost, open_traps
 from scoter.batch.fetchlists.writer import write_segments
+from scoter.batch.hosts.choices import DELAY, LIMIT, host_choices
 from scoter.batch.urls.chains import UrlChains
 from scoter.config import Config
 from scoter.core.datum import later
@@ -48,8 +50,10 @@ from scoter.engine.portable import double
 from scoter.errors import UsageError
 from scoter.plugins import chain
 from scoter.store.disk import Scratch
+from scoter.store.host_holds import SqliteHostHolds
 from scoter.store.tables import Table
 
+ON_HOLD = "of hosts on hold"
 SLACK, EXTRA, GROWTH = 1.2, 1_000, 4
 """How many more candidates than wanted are read, and how that grows when filters drop too many."""
 
@@ -63,6 +67,10 @@ class GenerateResult(Struct, frozen=True, kw_only=True):
     """By reason; the selection rules are counted only if no segment was made."""
     next_due: datetime | None = None
     """When the next URL is due, if no segment was made."""
+    traps: tuple[TrapHost, ...] = ()
+    """Hosts whose URLs were held back, because they look like a crawler trap."""
+    deferred: Mapping[str, datetime] = {}
+    """Hosts on hold whose URLs were skipped, and until when."""
 
     @property
     def urls(self) -> int:
@@ -84,13 +92,15 @@ def generate(
     normalize: bool = False,
     force: bool = False,
     update_crawldb: bool | None = None,
+    hostdb: bool = False,
 ) -> GenerateResult:
     """Make up to ``max_segments`` segments of at most ``top_n`` URLs each.
 
     ``add_days`` also selects URLs that are due within so many days. ``normalize`` decides which host's limit a URL
-    counts towards; it does not change the URL. ``force`` also selects URLs that wait in other segments.
+    counts towards; it does not change the URL. ``force`` also selects URLs that wait in other segments. ``hostdb``
+    leaves out dead hosts; the settings ``generate.max_count_expr`` and ``generate.fetch_delay_expr`` use it, too.
     """
-    limits = limits_of(config, top_n=top_n, lists=lists, max_segments=max_segments)
+    limits = limits_of(config, top_n=top_n, lists=lists, max_segments=max_segments, held=_held(crawl, config, now))
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
     rules = SelectionRules(
@@ -103,25 +113,42 @@ def generate(
         min_value=config.generate.min_score,
         max_interval=config.generate.min_interval,
     )
-    picker = UrlPicker(limits, UrlChains.from_config(config, "generate_host_count", filter=filter, normalize=normalize))
+    traps = open_traps(crawl, config, now)
+    chains = UrlChains.from_config(config, "generate_host_count", filter=filter, normalize=normalize)
+    picker = UrlPicker(limits, chains, traps)
     marks = config.generate.update_crawldb if update_crawldb is None else update_crawldb
-    with open_crawldb(crawl, config) as table, Scratch(crawl.scratch, "generate") as scratch:
+    with (
+        open_crawldb(crawl, config) as table,
+        host_choices(crawl, engine, config, now=now, wanted=hostdb) as hosts,
+        Scratch(crawl.scratch, "generate") as scratch,
+    ):
         known = source_of(table, is_sorted=True)
         waiting = _waiting(crawl, engine, table, rules, config) if marks and not force else None
         rows = engine.read(known)
-        selected = select_candidates(engine, rows, rules, waiting)
+        selected = select_candidates(engine, rows, rules, waiting, None if hosts is None else hosts.rows)
         total = table.manifest.rows
         picked = save_picked(_picked(engine, selected.rows, picker, limits, total), scratch.path)
         skipped = Counter({"dropped by filters": picker.filtered, "over the limit of their host": picker.capped})
+        skipped["held back as possible traps"] = 0 if traps is None else traps.held
+        skipped["of a calendar that is tried a few pages at a time"] = 0 if traps is None else traps.waiting
+        skipped[ON_HOLD] = picker.on_hold
+        held, deferred = () if traps is None else traps.hosts(), picker.deferred
         if not picker.picked:
             due = only_row(engine.batches(next_due(rows, rules)))["next_due"]
             skipped = _count_skipped(engine, selected, total) + skipped
-            return GenerateResult(segments={}, known=total, skipped=skipped, next_due=due)
+            return GenerateResult(
+                segments={}, known=total, skipped=skipped, next_due=due, traps=held, deferred=deferred
+            )
         found = engine.read(picked)
         full = with_due_column(engine, found.join(rows, found.picked_url == rows.url), rules)
+        if hosts is not None:
+            delays = hosts.rows.select(hostdb_host="url", **{DELAY: hosts.rows[DELAY]})
+            full = full.left_join(delays, full.host == delays.hostdb_host)
         info = SegmentInfo(created=now, lists=limits.lists, urls=0, partition=limits.partition)
         segments = write_segments(crawl, engine, full, columns, info, scratch.path)
-        return GenerateResult(segments=segments, known=total, skipped=+skipped)
+        if traps is not None:
+            traps.save_probes(crawl)
+        return GenerateResult(segments=segments, known=total, skipped=+skipped, traps=held, deferred=deferred)
 
 
 def limits_of(
@@ -131,6 +158,7 @@ def limits_of(
     lists: int | None = None,
     max_segments: int = 1,
     is_capped: bool = True,
+    held: Mapping[str, datetime] | None = None,
 ) -> FetchListLimits:
     """Return the limits of the configuration and the options."""
     for name, value in (("--top-n", top_n), ("--fetchers", lists), ("--max-segments", max_segments)):
@@ -145,7 +173,23 @@ def limits_of(
         count_mode=settings.count_mode,
         partition=settings.partition_mode,
         lists=1 if by_address else lists or process_count(config),
+        held=held or {},
+        queue_mode=config.fetch.queue_mode,
     )
+
+
+def _held(crawl: CrawlDir, config: Config, now: datetime) -> dict[str, datetime]:
+    """Return the hosts that are on hold for longer than a fetch would wait for them."""
+    # Queues by IP address are not known here; a fetch defers them.
+    if config.fetch.queue_mode == "ip" or not (crawl.path / HOLDS).exists():
+        return {}
+    longest = config.fetch.max_hold.total_seconds()
+    with SqliteHostHolds(crawl.path / HOLDS, clock=now.timestamp) as holds:
+        return {
+            each.host: datetime.fromtimestamp(each.until, UTC)
+            for each in holds.current()
+            if each.until - now.timestamp() > max(longest, each.delay)
+        }
 
 
 def _waiting(crawl: CrawlDir, engine: Engine, table: Table, rules: SelectionRules, config: Config) -> Rows | None:
@@ -165,7 +209,8 @@ def _picked(engine: Engine, rows: Rows, picker: UrlPicker, limits: FetchListLimi
     """Yield the picked rows of at most ``most`` candidates, until there are enough."""
     if limits.total is None:
         # Without limits all candidates are picked, so their order does not matter.
-        wanted = rows.select("url", "key", "host") if limits.max_count is None else _ordered(rows)
+        is_limited = limits.max_count is not None or LIMIT in rows.columns
+        wanted = _ordered(rows) if is_limited else rows.select("url", "key", "host")
         yield from map(picker.pick, engine.batches(wanted))
         return
     size, seen = int(limits.total * SLACK) + EXTRA, 0
@@ -183,7 +228,8 @@ def _picked(engine: Engine, rows: Rows, picker: UrlPicker, limits: FetchListLimi
 
 
 def _ordered(rows: Rows) -> Rows:
-    return rows.select("url", "key", "host", SORT_VALUE).order_by([ibis.desc(SORT_VALUE), "key", "url"])
+    names = ["url", "key", "host", SORT_VALUE, *([LIMIT] if LIMIT in rows.columns else [])]
+    return rows.select(*names).order_by([ibis.desc(SORT_VALUE), "key", "url"])
 
 
 def _best(engine: Engine, rows: Rows, wanted: int) -> Rows:

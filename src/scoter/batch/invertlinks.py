@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import ibis
-import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
@@ -21,17 +20,15 @@ from scoter.batch.crawldir.crawldb import linkdb_snapshot, remove_backup
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.linkdb import merge_links, popular_urls, unnest_inlinks, weighted
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
+from scoter.batch.urls.chains import UrlChains
+from scoter.batch.urls.parsed_links import read_links
 from scoter.config import Config
 from scoter.config.sections.links import LinkdbSettings
-from scoter.engine import Engine, TableSource, source_of
-from scoter.engine.port import Rows, save_source
+from scoter.engine import Engine
+from scoter.engine.port import Rows
 from scoter.errors import UsageError, typed
 from scoter.store.disk import Scratch
 from scoter.store.tables import Table
-
-_LINK = ("source", "url", "key", "host", "anchor")
-_PARSED = pa.schema([("source", pa.utf8()), ("segment", pa.int32())])
 
 
 class InvertResult(Struct, frozen=True, kw_only=True):
@@ -68,32 +65,15 @@ def invertlinks(
         for each in segments:
             _check(each, linkdb.applied, force)
         chains = UrlChains.from_config(config, "linkdb", filter=filter, normalize=normalize)
-        links = [source_of(each.crawl_parse(), _LINK) for each in segments]
-        newer = _newer_applied(crawl, segments, linkdb.applied)
-        order = sorted([*segments, *newer], key=lambda each: each.name)
-        pages = [source_of(each.parse_data(), ("url", "parse_status")) for each in order]
-        places = [order.index(each) for each in segments]
-        parsed = _parsed(engine, pages)
-        if chains.filters or chains.normalizers:
-            read = [engine.read(each) for each in links]
-            named = [rows.select(url=name) for rows in read for name in ("url", "source")]
-            changes = url_changes(engine, ibis.union(parsed.select(url="source"), *named), chains)
-            parsed = rewrite_urls(parsed, changes, "source")
-            new_links = [rewrite_urls(rewrite_urls(rows, changes, derived=DERIVED), changes, "source") for rows in read]
-            links = [
-                save_source(engine, rows, each.schema, folder / f"{number}.parquet")
-                for number, (each, rows) in enumerate(zip(links, new_links, strict=True))
-            ]
-        latest = parsed.group_by("source").agg(segment=parsed.segment.max())
-        latest = latest.filter(latest.segment.isin(places))
-        latest = engine.read(save_source(engine, latest, _PARSED, folder / "parsed.parquet"))
+        parsed = read_links(crawl, engine, chains, segments, linkdb.applied, folder)
+        latest, links = parsed.pages, parsed.links
         inputs = {"linkdb": linkdb.source, **{f"links{number}": each for number, each in enumerate(links)}}
 
         most = config.linkdb.max_inlinks
         popular = popular_urls(engine, links, [linkdb.source], most, folder / "popular.parquet")
 
         def job(tables: Mapping[str, Rows]) -> Rows:
-            found = [_wanted(tables[f"links{n}"], config.linkdb, place) for n, place in enumerate(places)]
+            found = [_wanted(tables[f"links{n}"], config.linkdb, place) for n, place in enumerate(parsed.places)]
             fresh = ibis.union(*found).semi_join(latest, ["source", "segment"]).drop("segment")
             before = unnest_inlinks(tables["linkdb"]).anti_join(latest, "source")
             return merge_links({0: before, 1: fresh}, most, popular)
@@ -104,16 +84,6 @@ def invertlinks(
             manifest = new.commit(applied=[name for name in names if name not in linkdb.applied])
     remove_backup(crawl.linkdb, config)
     return InvertResult(segments=names, urls=manifest.rows, urls_before=linkdb.rows)
-
-
-def _newer_applied(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str]) -> list[Segment]:
-    """Return the segments in the linkdb that are newer than one of those given.
-
-    Merged segments are ignored: their names say when they were merged, not when their pages were fetched.
-    """
-    given = {each.name for each in segments}
-    newer = [each for each in crawl.all_segments() if each.name > min(given) and each.name not in given]
-    return [each for each in newer if each.is_parsed and each.name in applied and not each.origin().merged]
 
 
 def _check(segment: Segment, applied: frozenset[str], force: bool) -> None:
@@ -154,13 +124,3 @@ def _is_internal(links: Rows) -> Rows:
         *by_web,
         else_=rest.startswith(host) & rest.substr(host.length(), 1).isin(["/", ":", "?", ""]),
     )
-
-
-def _parsed(engine: Engine, pages: Sequence[TableSource]) -> Rows:
-    """Return every parsed page with the number of its segment."""
-    found = []
-    for number, each in enumerate(pages):
-        rows = engine.read(each)
-        rows = rows.filter(rows.parse_status == "success")
-        found.append(rows.select(source="url", segment=ibis.literal(number, "int32")))
-    return ibis.union(*found)

@@ -28,6 +28,8 @@ from scoter.batch.crawldir.archives import ArchiveCopier
 from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.export import iter_rows
+from scoter.batch.crawldir.merge_filters import KEPT, merge_verdicts
+from scoter.batch.crawldir.schemas import DEFERRED
 from scoter.batch.crawldir.segment import (
     FETCHED,
     INFO_FILE,
@@ -45,12 +47,12 @@ from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
 from scoter.engine.portable import first_rows
 from scoter.errors import UsageError, typed
-from scoter.plugins import Column
+from scoter.plugins import Column, SegmentMergeFilter, chain
 from scoter.store.disk import Scratch, disk_errors, sync_folder
 from scoter.store.tables import PartSet
 from scoter.store.warc import ArchiveInfo
 
-_WITHOUT_CONTENT = [short_name(FetchStatus.RETRY), short_name(FetchStatus.NOTMODIFIED)]
+_WITHOUT_CONTENT = [short_name(FetchStatus.RETRY), short_name(FetchStatus.NOTMODIFIED), DEFERRED]
 _MOVED = pa.schema([("page", pa.utf8()), ("file", pa.utf8()), ("offset", pa.int64()), ("size", pa.int64())])
 
 
@@ -90,7 +92,8 @@ def mergesegs(
     _check(out, segments, slice)
     chains = UrlChains.from_config(config, "default", filter=filter, normalize=normalize)
     with Scratch(out.scratch, "mergesegs") as scratch:
-        merge = _SegmentMerge(engine, segments, scoring_columns(config), chains, scratch.path)
+        filters = chain("segmentmergefilter", config)
+        merge = _SegmentMerge(engine, segments, scoring_columns(config), chains, filters, scratch.path)
         urls = merge.choose(slice)
         number = math.ceil(urls / slice) if slice else 1
         names = [f"{segments[-1].name}-{each:03d}" for each in range(1, max(number, 1) + 1)]
@@ -158,13 +161,20 @@ class _SegmentMerge:
     """The rows of the source segments, and which of them are kept."""
 
     def __init__(
-        self, engine: Engine, segments: Sequence[Segment], extra: Sequence[Column], chains: UrlChains, folder: Path
+        self,
+        engine: Engine,
+        segments: Sequence[Segment],
+        extra: Sequence[Column],
+        chains: UrlChains,
+        filters: Sequence[tuple[str, SegmentMergeFilter]],
+        folder: Path,
     ) -> None:
         self._engine = engine
         self._segments = segments
         self._counted = [segment_sources([each], extra) for each in segments]
         self._extra = extra
         self._chains = chains
+        self._filters = filters
         self._folder = folder
         self._changes: Rows | None = None
 
@@ -182,7 +192,7 @@ class _SegmentMerge:
             self._changes = url_changes(self._engine, texts, self._chains)
         fetches = self._redirected(self._rewritten(fetches.mutate(was=fetches.url)))
         newest = [ibis.desc("segment"), ibis.desc("fetch_time"), "was", "warc_file", "warc_offset"]
-        chosen = first_rows(fetches, ["url"], newest)
+        chosen = self._kept(first_rows(fetches, ["url"], newest))
         place = ibis.row_number().over(order_by=[chosen.key, chosen.url])
         number = (place / most).floor().cast("int32") if most else ibis.literal(0, "int32")
         schema = self._counted[0].fetch.schema
@@ -192,6 +202,18 @@ class _SegmentMerge:
         urls = self._engine.save(chosen.mutate(slice=number), schema, file)
         self._chosen = self._engine.read(file_source(file, schema))
         return urls
+
+    def _kept(self, chosen: Rows) -> Rows:
+        """Return the chosen fetches that the segment merge filters keep."""
+        if not self._filters:
+            return chosen
+        pages = self._all(lambda each: each.parse_data).filter(lambda rows: rows.part_of.isnull())
+        texts = self._all(lambda each: each.parse_text).filter(lambda rows: rows.part_of.isnull())
+        names = [each.name for each in self._segments]
+        verdicts = merge_verdicts(self._engine, chosen, pages, texts, self._filters, names, self._extra)
+        file = self._folder / "kept.parquet"
+        self._engine.save(verdicts, KEPT, file)
+        return chosen.semi_join(self._engine.read(file_source(file, KEPT)), "url")
 
     def fill(self, number: int, about: ArchiveInfo, now: datetime, into: Segment) -> tuple[int, bool]:
         """Write a slice into a segment; return how many pages it has, and whether they are parsed."""

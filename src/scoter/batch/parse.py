@@ -147,9 +147,8 @@ class _ParseRun:
 
     async def _parsed(self, row: dict[str, Any], capture: ArchivedResponse) -> list[PageRows]:
         datum = datum_of(row, FETCH_STATUSES, column_names(self._columns))
-        content = self._paging.content(
-            url_of(row), datum, capture.headers, capture.body, Truncation(row["truncated"] or "")
-        )
+        plain = self._paging.decoded(capture.headers, capture.body)
+        content = self._paging.content(url_of(row), datum, capture.headers, plain, Truncation(row["truncated"] or ""))
         return await self._paging.rows(datum, content)
 
     def _result(self, complete: bool) -> ParseJobResult:

@@ -61,7 +61,8 @@ def prune(
 ) -> PruneResult:
     """Remove segments that are older and not among the newest ``keep``; with ``versions`` also outdated versions.
 
-    A segment that is not in the crawldb, or not in an existing linkdb, is kept unless ``force`` is set.
+    A segment that is not in the crawldb, or not in an existing linkdb, link graph or hostdb, is kept unless ``force``
+    is set.
     """
     if older_than is None and keep is None and not versions:
         hint = "Use --segments-older-than, --keep-segments or --versions."
@@ -70,7 +71,13 @@ def prune(
         raise UsageError(f"must not be negative: {keep}", where="--keep-segments")
     removed: list[PrunedItem] = []
     spared: list[KeptSegment] = []
-    known = {name: applied_segments(table) for name, table in (("crawldb", crawl.crawldb), ("linkdb", crawl.linkdb))}
+    tables = (
+        ("crawldb", crawl.crawldb),
+        ("linkdb", crawl.linkdb),
+        ("link graph", crawl.webgraph / "links"),
+        ("hostdb", crawl.hostdb),
+    )
+    known = {name: applied_segments(table) for name, table in tables}
     for segment in _old_enough(crawl, now, older_than, keep):
         why = "" if force else _reason_to_keep(segment, known)
         if why:
@@ -79,7 +86,7 @@ def prune(
         removed.append(PrunedItem(kind="segment", name=segment.name, size=_size(segment.path)))
         if not dry_run:
             _remove(segment)
-    for table in (crawl.crawldb, crawl.linkdb) if versions else ():
+    for table in (crawl.crawldb, crawl.linkdb, crawl.hostdb) if versions else ():
         removed += _prune_versions(table, dry_run)
     return PruneResult(removed=tuple(removed), spared=tuple(spared))
 
@@ -98,7 +105,7 @@ def _reason_to_keep(segment: Segment, known: dict[str, frozenset[str] | None]) -
     if not segment.is_fetched:
         return "not completely fetched"
     for name, names in known.items():
-        # A missing linkdb does not matter; a missing crawldb holds no segment.
+        # A missing linkdb, link graph or hostdb does not matter; a missing crawldb holds no segment.
         if (names is None and name == "crawldb") or (names is not None and not segment.is_in(names)):
             return f"not in the {name} yet"
     return ""

@@ -22,6 +22,7 @@ from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.export import iter_rows, json_value, text_value
 from scoter.batch.crawldir.lookup import find_rows, url_rows
+from scoter.batch.crawldir.schemas import DEFERRED
 from scoter.batch.crawldir.segment import Segment, segment_sources
 from scoter.config import Config
 from scoter.core.datum import EPOCH
@@ -109,7 +110,7 @@ def summarize_segments(crawl: CrawlDir, segments: Sequence[Segment]) -> Iterator
             state=_state(segment, known, statuses.total()),
             created=info.created,
             generated=info.urls,
-            fetched=statuses.total(),
+            fetched=statuses.total() - statuses[DEFERRED],
             parsed=sum(parsed[status] for status in PARSED),
             fetch_start=start,
             fetch_end=end,

@@ -20,24 +20,32 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import crawldb_snapshot, remove_backup, scoring_columns
-from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.directory import HOLDS, ROBOTS_CACHE, CrawlDir
 from scoter.batch.crawldir.export import only_row
-from scoter.batch.domainstats import FETCHED_STATUSES
+from scoter.batch.readhostdb import open_hostdb
 from scoter.batch.urls.chains import UrlChains
 from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, IS_KNOWN, OLD, SitemapRecords, flag_known, put_records
 from scoter.batch.urls.seeds import SeedProblem, seed_sources
-from scoter.batch.urls.sitemaps import SitemapCrawler, SitemapProblem, SitemapStart, read_sites, read_starts, save_sites
+from scoter.batch.urls.sitemaps import (
+    SitemapCrawler,
+    SitemapProblem,
+    SitemapStart,
+    read_sites,
+    read_starts,
+    save_hosts_as_sites,
+    save_sites,
+)
 from scoter.config import Config
-from scoter.engine import Engine, TableSource
+from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
 from scoter.errors import UsageError
 from scoter.fetch.progress import Snapshot
 from scoter.fetch.protocols.request_headers import user_agent
+from scoter.fetch.queues.holds import KeptHolds
 from scoter.store.disk import Scratch
+from scoter.store.host_holds import SqliteHostHolds
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.tables import Table
-
-ROBOTS_CACHE = "robots.sqlite"
 
 
 class SitemapResult(Struct, frozen=True, kw_only=True):
@@ -76,6 +84,7 @@ def sitemap(
     *,
     now: datetime,
     hosts: Sequence[str] = (),
+    hostdb: bool = False,
     strict: bool | None = None,
     filter: bool | None = None,
     normalize: bool | None = None,
@@ -85,7 +94,8 @@ def sitemap(
     """Add the entries of sitemaps to the crawldb.
 
     ``urls`` are sitemaps, sites (a root or robots.txt), or files of them; ``hosts`` are files with one host or site per
-    line. Without either, all sites of the crawldb are read. Options that are ``None`` follow the ``sitemap`` settings.
+    line. Without either, all sites of the crawldb are read, or with ``hostdb`` those of its hosts that are not dead.
+    Options that are ``None`` follow the ``sitemap`` settings.
     """
     user_agent(config)  # fail early if there is no agent name
     settings = config.sitemap
@@ -102,13 +112,18 @@ def sitemap(
     with Scratch(crawl.scratch, "sitemap") as scratch, crawldb_snapshot(crawl, columns) as snapshot:
         folder, known = scratch.path, snapshot.source
         starts: Iterable[SitemapStart | SeedProblem]
-        starts = read_starts(*named) if urls or hosts else _sites(engine, known, folder, crawl)
+        if urls or hosts:
+            starts = read_starts(*named)
+        else:
+            starts = _hostdb_sites(engine, folder, crawl) if hostdb else _sites(engine, known, folder, crawl)
         file = folder / "entries.parquet"
         with (
             SitemapRecords(file, chains, config, now) as records,
             SqliteRobotsCache(crawl.path / ROBOTS_CACHE) as robots,
+            SqliteHostHolds(crawl.path / HOLDS) as stored,
         ):
-            crawler = SitemapCrawler(config, records, robots, folder, strict=is_strict, on_progress=on_progress)
+            holds = KeptHolds(stored)
+            crawler = SitemapCrawler(config, records, robots, holds, folder, strict=is_strict, on_progress=on_progress)
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(crawler.run(starts))
         flagged, new, old = flag_known(engine, file, known, columns, folder)
@@ -147,6 +162,14 @@ def _sites(engine: Engine, known: TableSource, folder: Path, crawl: CrawlDir) ->
     return read_sites(file)
 
 
+def _hostdb_sites(engine: Engine, folder: Path, crawl: CrawlDir) -> Iterator[SitemapStart]:
+    file = folder / "sites.parquet"
+    with open_hostdb(crawl) as table:
+        if not save_hosts_as_sites(engine, source_of(table, ("url", "dns", "homepage")), file):
+            raise UsageError("the hostdb has no host to check", where=str(crawl.path))
+    return read_sites(file)
+
+
 def _count_changed(engine: Engine, flagged: TableSource) -> int:
     """Return the number of known URLs whose entry sets a field."""
     rows = engine.read(flagged)
@@ -155,15 +178,9 @@ def _count_changed(engine: Engine, flagged: TableSource) -> int:
 
 
 def _overwritten(met: Rows, names: Sequence[str]) -> Rows:
-    """Return known records with the fields that their entries set.
-
-    For a page that we have, only an earlier modified time is used. A later one would be sent as If-Modified-Since, the
-    server would answer that the page has not changed since, and the old copy would never be replaced.
-    """
+    """Return known records with the fields that their entries set."""
     changed = {name: met[OLD + name] for name in names}
     changed["score"] = ibis.ifelse(met[HAS_SCORE], met.score, changed["score"])
     changed["interval"] = ibis.ifelse(met[HAS_INTERVAL], met.interval, changed["interval"])
-    old, new = changed["modified_time"], met.modified_time
-    counts = ~changed["status"].isin(FETCHED_STATUSES) | (new < old).fill_null(False)
-    changed["modified_time"] = ibis.ifelse(new.notnull() & counts, new, old)
+    changed["modified_time"] = met.modified_time.coalesce(changed["modified_time"])
     return met.select(**changed)

@@ -16,6 +16,8 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import segment_sources
+from scoter.batch.graph.views import add_graph_views
+from scoter.batch.hosts.columns import HIDDEN
 from scoter.engine.session import SqlSession, add_view, open_session, view_query
 from scoter.store.disk import scratch_of_reader
 from scoter.store.tables import Table
@@ -34,11 +36,12 @@ _SEGMENT = {"segment": "parse_path(_file)[-3]"}  # .../SEGMENT/table/part.parque
 
 
 @contextmanager
-def sql(crawl: CrawlDir, *, memory_limit: int) -> Iterator[SqlSession]:
-    """Open a session with the views crawldb, linkdb, segments, fetches, pages and outlinks."""
+def sql(crawl: CrawlDir, *, memory_limit: int, spill_limit: int | None = None) -> Iterator[SqlSession]:
+    """Open a session with the views of a crawl: its tables, its segments and its link graph."""
     with scratch_of_reader(crawl.scratch, "sql") as spill, ExitStack() as stack:
         views = partial(_make_views, crawl, stack)
-        yield stack.enter_context(open_session(views, spill=spill.path, memory_limit=memory_limit))
+        session = open_session(views, spill=spill.path, memory_limit=memory_limit, spill_limit=spill_limit)
+        yield stack.enter_context(session)
 
 
 def _make_views(crawl: CrawlDir, stack: ExitStack, connection: Any) -> list[str]:
@@ -53,6 +56,7 @@ def _make_views(crawl: CrawlDir, stack: ExitStack, connection: Any) -> list[str]
             applied = table.manifest.applied if name == "crawldb" else applied
         add_view(connection, name, view_query(connection, found, schema))
         files += found
+    files += _hosts_view(connection, crawl, stack)
     segments = crawl.all_segments()
     parts = segment_sources(segments)
     for name, source in (("fetches", parts.fetch), ("outlinks", parts.links)):
@@ -67,8 +71,19 @@ def _make_views(crawl: CrawlDir, stack: ExitStack, connection: Any) -> list[str]
     add_view(connection, "pages", f"SELECT d.*, {columns} FROM {joined}")
     for source in (parts.fetch, parts.links, parts.parse_data, parts.parse_text):
         files += source.files
+    files += add_graph_views(crawl, stack, connection)
     _segments_table(connection, crawl, applied)
     return files
+
+
+def _hosts_view(connection: Any, crawl: CrawlDir, stack: ExitStack) -> tuple[str, ...]:
+    found: tuple[str, ...] = ()
+    if table_exists(crawl.hostdb):
+        found = stack.enter_context(Table.open(crawl.hostdb)).files
+    hidden = ", ".join(sorted({*HIDDEN, "url"}))
+    rows = view_query(connection, found, schemas.HOSTDB)
+    add_view(connection, "hosts", f"SELECT url AS host, * EXCLUDE ({hidden}) FROM ({rows})")
+    return found
 
 
 def _segments_table(connection: Any, crawl: CrawlDir, applied: Sequence[str]) -> None:

@@ -136,8 +136,11 @@ class CrawldbUpdate:
     ) -> tuple[dict[str, TableSource], inputs.UpdateShape]:
         """Return the inputs of an update and their shape."""
         collect = hooks.wants_links(self._scoring)
+        carried = any(getattr(plugin, "carries_metadata", False) for _, plugin in self._scoring)
         keys, extra, count, chains = self._db.parsemeta_to_crawldb, self._extra, len(segments), self._chains
-        found = inputs.update_sources(crawldb, segments, extra, parse_metadata=bool(keys), link_sources=collect)
+        found = inputs.update_sources(
+            crawldb, segments, extra, parse_metadata=bool(keys), link_metadata=collect or carried
+        )
         found = inputs.with_redirects(engine, found, count, extra, folder)
         if chains.filters or chains.normalizers:
             found = inputs.apply_chains(engine, found, chains, folder)
@@ -153,6 +156,7 @@ class CrawldbUpdate:
             purged=purged,
             parse_keys=tuple(keys),
             collect=collect,
+            carried=carried,
         )
         return found, shape
 

@@ -11,10 +11,10 @@ import os
 import re
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import BinaryIO, Self, TypeAlias
 
 import msgspec
 from isal import isal_zlib
@@ -26,6 +26,7 @@ from scoter.store.disk import disk_errors, sync_folder
 from scoter.store.warc import ArchiveInfo, Location
 from scoter.store.warc.cdxj import CdxEntry, CdxIndex
 from scoter.store.warc.part import SUFFIX, new_id
+from scoter.store.warc.reader import whole_records
 from scoter.store.warc.record import member, warc_date, warcinfo
 
 MAX_FILE_SIZE = 2**30
@@ -36,6 +37,9 @@ _PLACE = re.compile(rb"(?<=\r\nWARC-Refers-To-File-Offset: )\d+(?=\r\n)")
 _HEAD_END = b"\r\n\r\n"
 _GZIP = 16 + zlib.MAX_WBITS
 _CHUNK = 2**20
+
+OnDamage: TypeAlias = Callable[[int, UserError], None]
+"""Called with the offset of a capture that is damaged, and how."""
 
 
 class CaptureIndex(Struct, frozen=True):
@@ -63,30 +67,52 @@ class CaptureIndex(Struct, frozen=True):
                     found[place] = (b"%b %b " % (key, date), entry)
         for place in chosen - found.keys():
             raise UserError(f"the index has no capture at byte {place} of its archive", where=str(index))
-        return cls(archive, archive.stat().st_size, sorted(places), found)
+        with disk_errors("read the archive", archive):
+            size = archive.stat().st_size
+        return cls(archive, size, sorted(places), found)
 
     def end_of(self, place: int) -> int:
         """Return the offset of the next capture."""
         after = bisect_right(self.places, place)
         return self.places[after] if after < len(self.places) else self.size
 
+    def check(self, source: BinaryIO, place: int) -> None:
+        """Raise if a record of a capture is damaged."""
+        at, end = place, self.end_of(place)
+        for span in whole_records(source, place):
+            at = span.end
+            if at >= end:
+                break
+        if at != end:
+            raise UserError(f"the record at byte {at} is damaged", where=str(self.archive))
+
 
 class ArchiveFile:
     """A new archive of copied captures."""
 
-    def __init__(self, path: Path, about: ArchiveInfo, now: datetime) -> None:
+    def __init__(self, path: Path, about: ArchiveInfo, now: datetime, record_id: str = "") -> None:
         self.path = path
         self.size = 0
         self._index = CdxIndex(path.parent)
         self._file = path.open("xb")
-        self._write(member(warcinfo(about, path.name, record_id=new_id(), date=warc_date(now))))
+        self._write(member(warcinfo(about, path.name, record_id=record_id or new_id(), date=warc_date(now))))
 
-    def take(self, captures: CaptureIndex) -> Iterator[tuple[int, Location]]:
-        """Copy the wanted captures; yield the old offset and the new location of each."""
+    def take(self, captures: CaptureIndex, damaged: OnDamage | None = None) -> Iterator[tuple[int, Location]]:
+        """Copy the wanted captures; yield the old offset and the new location of each.
+
+        ``damaged``: check every record, leave out captures with damaged ones, and call this function for each.
+        """
         copied: dict[int, int] = {}
         with captures.archive.open("rb") as source:
             for place, (start, entry) in sorted(captures.wanted.items()):
                 length = int(entry.length)
+                if damaged is not None:
+                    try:
+                        captures.check(source, place)
+                        self._check_shared(source, captures, place, entry, copied)
+                    except UserError as failure:
+                        damaged(place, failure)
+                        continue
                 if entry.mime == _REVISIT:
                     record = self._revisit(source, captures, place, length, copied)
                     offset, length = self.size, len(record)
@@ -118,12 +144,7 @@ class ArchiveFile:
         self, source: BinaryIO, captures: CaptureIndex, place: int, length: int, copied: dict[int, int]
     ) -> bytes:
         """Return a revisit record with the offset of its response in this archive."""
-        source.seek(place)
-        packed = source.read(length)
-        try:
-            record = isal_zlib.decompress(packed, _GZIP)
-        except Exception as failure:  # the stubs do not declare the library's error as an exception
-            raise UserError(f"the record at byte {place} is damaged", where=str(captures.archive)) from failure
+        packed, record = _record_at(source, captures, place, length)
         head, end, block = record.partition(_HEAD_END)
         refers = _PLACE.search(head)
         if refers is None:
@@ -133,6 +154,17 @@ class ArchiveFile:
             copied[first] = self.size
             self._copy(source, first, captures.end_of(first))
         return member(_PLACE.sub(b"%d" % copied[first], head) + end + block)
+
+    def _check_shared(
+        self, source: BinaryIO, captures: CaptureIndex, place: int, entry: CdxEntry, copied: dict[int, int]
+    ) -> None:
+        """Check the response that a revisit refers to, unless it has been copied."""
+        if entry.mime != _REVISIT:
+            return
+        head = _record_at(source, captures, place, int(entry.length))[1].partition(_HEAD_END)[0]
+        refers = _PLACE.search(head)
+        if refers is not None and int(refers[0]) not in copied:
+            captures.check(source, int(refers[0]))
 
     def _copy(self, source: BinaryIO, start: int, end: int) -> None:
         source.seek(start)
@@ -146,6 +178,16 @@ class ArchiveFile:
     def _write(self, piece: bytes) -> None:
         self._file.write(piece)
         self.size += len(piece)
+
+
+def _record_at(source: BinaryIO, captures: CaptureIndex, place: int, length: int) -> tuple[bytes, bytes]:
+    """Return a record as it is stored, and decompressed."""
+    source.seek(place)
+    packed = source.read(length)
+    try:
+        return packed, isal_zlib.decompress(packed, _GZIP)
+    except Exception as failure:  # the stubs do not declare the library's error as an exception
+        raise UserError(f"the record at byte {place} is damaged", where=str(captures.archive)) from failure
 
 
 class ArchiveCopier:

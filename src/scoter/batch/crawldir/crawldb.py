@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,13 @@ from scoter.store.tables.versions import CURRENT
 
 
 class TableSnapshot(Struct, frozen=True):
-    """The version of a table that a job started from: its rows, their number, and the segments applied to it."""
+    """The version of a table that a job started from: its rows and their number, and what its manifest records."""
 
     source: TableSource
     rows: int = 0
     applied: frozenset[str] = frozenset()
+    version: int = 0
+    properties: Mapping[str, str] = {}
 
 
 def table_exists(path: Path) -> bool:
@@ -60,23 +62,35 @@ def open_linkdb(crawl: CrawlDir) -> Table:
 
 def crawldb_snapshot(crawl: CrawlDir, extra: Sequence[Column]) -> Any:
     """Hold the current version of the crawldb while the context is open; a missing crawldb is empty."""
-    return _snapshot(crawl.crawldb, schemas.CRAWLDB, extra)
+    return table_snapshot(crawl.crawldb, schemas.CRAWLDB, extra)
 
 
 def linkdb_snapshot(crawl: CrawlDir) -> Any:
     """Hold the current version of the linkdb while the context is open; a missing linkdb is empty."""
-    return _snapshot(crawl.linkdb, schemas.LINKDB)
+    return table_snapshot(crawl.linkdb, schemas.LINKDB)
+
+
+def indexdb_snapshot(crawl: CrawlDir) -> Any:
+    """Hold the current version of the indexdb while the context is open; a missing indexdb is empty."""
+    return table_snapshot(crawl.indexdb, schemas.INDEXDB)
 
 
 @contextmanager
-def _snapshot(path: Path, schema: Any, extra: Sequence[Column] = ()) -> Iterator[TableSnapshot]:
+def table_snapshot(path: Path, schema: Any, extra: Sequence[Column] = ()) -> Iterator[TableSnapshot]:
+    """Hold the current version of a table while the context is open; a missing table is empty."""
     if not table_exists(path):
         columns = with_columns(schema, extra)
         yield TableSnapshot(TableSource(files=(), schema=columns, defaults=defaults_of(extra), is_sorted=True))
         return
     with Table.open(path, schema, extra=extra) as table:
         manifest = table.manifest
-        yield TableSnapshot(source_of(table, is_sorted=True), manifest.rows, frozenset(manifest.applied))
+        yield TableSnapshot(
+            source_of(table, is_sorted=True),
+            manifest.rows,
+            frozenset(manifest.applied),
+            manifest.version,
+            manifest.properties,
+        )
 
 
 def count_by_status(crawl: CrawlDir, engine: Engine) -> dict[str, int]:

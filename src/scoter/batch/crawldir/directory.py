@@ -3,10 +3,19 @@
 ```
 mycrawl/
   crawl.json        format and creation time
+  settings.toml     the settings that the crawl was started with
   LOCK              which command is changing the crawldb
   crawldb/          a table: the state of every URL
   linkdb/           a table: the inlinks of every URL
+  indexdb/          a table: what is in the search indexes
+  hostdb/           a table: the facts about every host (batch/hosts)
+  webgraph/         tables: the link graph, and those of hosts and domains (graph/tables.py)
+  index/            the embedded search index
   segments/         one folder per segment (segment.py)
+  progress.jsonl    how far commands were, for programs that watch the crawl (progress.py)
+  traps.json        URL patterns and hosts whose pages hardly differ (fetchlists/traps.py)
+  robots.sqlite     cached robots.txt files
+  holds.sqlite      until when hosts must be left alone
   tmp/              temporary files of running jobs
   STOP              created by a person: the crawl ends after its current step
 ```
@@ -16,7 +25,7 @@ from __future__ import annotations
 
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
@@ -26,6 +35,7 @@ from types import FrameType
 import msgspec
 
 from scoter.batch.crawldir.segment import Segment
+from scoter.config.sources import CRAWL_SETTINGS
 from scoter.errors import UsageError, UserError, typed
 from scoter.store.disk import check_utf8_path, disk_errors, sweep
 from scoter.store.tables.local import LocalStorage
@@ -35,6 +45,8 @@ from scoter.store.tables.versions import current_manifest
 FORMAT = 1
 MARKER = "crawl.json"
 LOCK = "LOCK"
+ROBOTS_CACHE = "robots.sqlite"
+HOLDS = "holds.sqlite"
 STOP = "STOP"
 _NAME = "%Y%m%d%H%M%S"
 
@@ -54,6 +66,9 @@ class CrawlDir:
         self.path = path
         self.crawldb = path / "crawldb"
         self.linkdb = path / "linkdb"
+        self.indexdb = path / "indexdb"
+        self.hostdb = path / "hostdb"
+        self.webgraph = path / "webgraph"
         self.segments = path / "segments"
         self.scratch = path / "tmp"
 
@@ -107,6 +122,14 @@ class CrawlDir:
         left = {path.name for path in self.path.iterdir()} - {f"{MARKER}.new"}
         return not left or (left == {self.segments.name} and not any(self.segments.iterdir()))
 
+    def record_settings(self, text: str) -> None:
+        """Store the settings that later commands on this crawl start from."""
+        file = self.path / CRAWL_SETTINGS
+        with disk_errors("record the crawl's settings", file):
+            is_known = file.read_text("utf-8") == text if file.exists() else not text
+        if not is_known:
+            LocalStorage(self.path).replace(CRAWL_SETTINGS, text.encode())
+
     @contextmanager
     def lock(self, command: str, now: datetime | None = None) -> Iterator[None]:
         """Lock out other commands that change the crawldb, and remove what killed ones left behind."""
@@ -148,7 +171,8 @@ class CrawlDir:
         last = max((each.name for each in self.all_segments()), default="")
         name = now.astimezone(UTC).strftime(_NAME)
         name = name if name > last else _after(last)
-        taken = {name for table in (self.crawldb, self.linkdb) for name in applied_segments(table) or ()}
+        tables = (self.crawldb, self.linkdb, self.indexdb, self.hostdb, self.webgraph / "links")
+        taken = {name for table in tables for name in applied_segments(table) or ()}
         while name in taken:
             name = _after(name)
         return name
@@ -192,9 +216,13 @@ class StopRequest:
     The first Ctrl-C requests a clean stop; the second one interrupts as usual.
     """
 
-    def __init__(self, file: Path | None = None) -> None:
+    def __init__(self, file: Path | None = None, on_signal: Callable[[], None] = lambda: None) -> None:
+        """``on_signal`` is called when a signal asks to stop, within the signal handler."""
         self._file = file
+        self._on_stop = on_signal
         self.by = ""
+        self.is_interrupted = False
+        """Whether it was Ctrl-C."""
 
     def __bool__(self) -> bool:
         if not self.by and self._file is not None and self._file.exists():
@@ -214,4 +242,6 @@ class StopRequest:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.by:
             raise KeyboardInterrupt
-        self.by = "Ctrl-C" if number == signal.SIGINT else "a signal"
+        self.is_interrupted = number == signal.SIGINT
+        self.by = "Ctrl-C" if self.is_interrupted else "a signal"
+        self._on_stop()

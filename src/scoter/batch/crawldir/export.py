@@ -44,7 +44,7 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_rows(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str) -> int:
-    """Write record batches of a schema in one of ``FORMATS``, and return the number of rows."""
+    """Write record batches of a schema in one of ``FORMATS``, or as lines of values, and return the number of rows."""
     if form == "parquet":
         return _parquet(batches, schema, out)
     if form == "csv":
@@ -58,8 +58,17 @@ def write_rows(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str) ->
 def iter_rows(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of record batches."""
     for batch in batches:
+        names = batch.schema.names
         for start in range(0, batch.num_rows, _SLICE):
-            yield from batch.slice(start, _SLICE).to_pylist(maps_as_pydicts="lossy")
+            columns = [_values(column) for column in batch.slice(start, _SLICE).columns]
+            yield from (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def _values(column: Any) -> list[Any]:
+    # Arrow converts nested values much faster if it is not told how to convert maps.
+    has_maps = "map<" in str(column.type)
+    found: list[Any] = column.to_pylist(maps_as_pydicts="lossy") if has_maps else column.to_pylist()
+    return found
 
 
 def only_row(batches: Iterable[Any]) -> dict[str, Any]:
@@ -79,21 +88,27 @@ def csv_row(row: Mapping[str, Any]) -> bytes:
 
 
 def plain_block(row: Mapping[str, Any]) -> bytes:
-    """Return a row as a text block: its URL, then one line per column that has a value."""
-    widest = max(map(len, row))
-    lines = [str(row.get("url", ""))]
+    """Return a row as a text block: its URL or first column, then one line per column that has a value."""
+    widest, title = max(map(len, row)), "url" if "url" in row else next(iter(row))
+    lines = [text_value(row[title])]
     lines += [
         f"  {name:<{widest}}  {_one_line(text_value(value))}"
         for name, value in row.items()
-        if value not in (None, {}, []) and name != "url"
+        if value not in (None, {}, []) and name != title
     ]
     return ("\n".join(lines) + "\n\n").encode("utf-8", "replace")
+
+
+def value_line(row: Mapping[str, Any]) -> bytes:
+    """Return the values of a row as a line of text."""
+    return (_one_line(" ".join(map(text_value, row.values()))) + "\n").encode("utf-8", "replace")
 
 
 _ENCODERS: Mapping[str, Callable[[Mapping[str, Any]], bytes]] = {
     "csv": csv_row,
     "json": json_line,
     "plain": plain_block,
+    "lines": value_line,
 }
 
 

@@ -47,7 +47,7 @@ DATUM = pa.schema(
 
 CRAWLDB = DATUM
 
-CRAWL_GENERATE = pa.schema([*DATUM, ("list", pa.int32())])
+CRAWL_GENERATE = pa.schema([*DATUM, ("list", pa.int32()), ("delay_ms", pa.int32())])
 
 CRAWL_FETCH = pa.schema(
     [
@@ -59,7 +59,7 @@ CRAWL_FETCH = pa.schema(
         ("warc_offset", pa.int64()),
         ("warc_length", pa.int64()),
         ("response_ms", pa.int32()),
-        ("ip", pa.utf8()),
+        *texts("ip", "redirect_represented_by", "server", "tls"),
     ]
 )
 
@@ -92,10 +92,74 @@ whole record as JSON, which every engine can read and which can grow without a s
 
 PARSE_TEXT = pa.schema(texts("url", "key", "text", "main_text", "markdown", "part_of"))
 
-CRAWL_PARSE = pa.schema([*texts("source", "url", "key", "host", "anchor", "rel", "kind"), ("score", pa.float64())])
+CRAWL_PARSE = pa.schema(
+    [
+        *texts("source", "url", "key", "host", "anchor", "rel", "kind"),
+        ("score", pa.float64()),
+        ("metadata", METADATA),
+    ]
+)
 
 INLINK = pa.struct(texts("url", "anchor"))
 LINKDB = pa.schema([*texts("url", "key"), ("inlinks", pa.list_(INLINK))])
+
+INDEXDB = pa.schema(
+    [
+        *texts("url", "key", "owner", "segment"),
+        ("score_step", pa.int32()),
+        ("anchors", pa.utf8()),
+        ("indexed", pa.bool_()),
+    ]
+)
+"""What the documents of an index were made from; see ``batch/index.py``."""
+
+_RANKS = [(name, pa.float64()) for name in ("score", "pagerank", "harmonic")]
+_COUNTS = [("inlinks", pa.int64()), ("outlinks", pa.int64())]
+
+GRAPH_NODES = pa.schema([*texts("url", "key"), ("id", pa.int32()), ("host", pa.int32())])
+GRAPH_VALUES = pa.schema(
+    [("id", pa.int32()), *_COUNTS, ("run", pa.int32()), ("cut", pa.int32()), ("is_known", pa.bool_()), *_RANKS]
+)
+GRAPH_LINKS = pa.schema([("source", pa.int32()), ("target", pa.int32()), ("run", pa.int32()), ("anchor", pa.utf8())])
+"""The link graph; see ``batch/graph/tables.py``."""
+
+SITE_NODES = pa.schema([*texts("url", "key"), ("id", pa.int32()), ("domain", pa.int32())])
+SITE_VALUES = pa.schema([("id", pa.int32()), ("pages", pa.int64()), *_COUNTS, *_RANKS])
+SITE_LINKS = pa.schema([("source", pa.int32()), ("target", pa.int32()), ("links", pa.int64()), ("pages", pa.int64())])
+"""The host graph and the domain graph; ``url`` is the name of the host or domain."""
+
+NUMBERS = pa.map_(pa.utf8(), pa.float64())
+STATUS_COUNTS = tuple(short_name(status) for status in DbStatus)
+"""The columns of the hostdb that count the URLs of a status."""
+FETCH_COUNTS = (
+    *("fetches", "answers", "client_errors", "server_errors", "timeouts", "connection_failures", "robots_denied"),
+    "bytes",
+)
+"""The columns of the hostdb that add up over segments."""
+
+HOSTDB = pa.schema(
+    [
+        *texts("url", "key"),
+        *((name, pa.int64()) for name in ("urls", "pages", *STATUS_COUNTS)),
+        ("homepage", pa.utf8()),
+        ("homepage_chain", pa.list_(pa.utf8())),
+        ("dns", pa.utf8()),
+        ("dns_failures", pa.int64()),
+        *((name, TIME) for name in ("last_check", "next_check")),
+        *((name, pa.int64()) for name in FETCH_COUNTS),
+        *((name, NUMBERS) for name in ("latency_ms", "page_bytes", "statistics")),
+        ("crawl_delay", pa.float64()),
+        ("robots", pa.utf8()),
+        ("sitemaps", pa.list_(pa.utf8())),
+        *texts("ip", "server", "tls"),
+        *((name, pa.int64()) for name in ("traps", "inlinks", "outlinks")),
+        *_RANKS,
+        *((name, TIME) for name in ("first_seen", "last_seen", "last_fetch")),
+        ("metadata", METADATA),
+        *((name, pa.list_(pa.int64())) for name in ("latency_bins", "size_bins")),
+    ]
+)
+"""One row per host, whose name is ``url``; see ``batch/hosts``."""
 
 
 def plugin_columns(chain: Iterable[tuple[str, Any]]) -> tuple[Column, ...]:
@@ -133,6 +197,8 @@ def _kind(type: Any) -> ValueType | None:
     return next((kind for is_one, kind in known if is_one(type)), None)
 
 
+DEFERRED = "deferred"
+"""The status of a URL in ``crawl_fetch`` that was not requested because its host is on hold; updates ignore the row."""
 DB_STATUSES = {short_name(status): status for status in DbStatus}
 FETCH_STATUSES: Mapping[str, FetchStatus | PartStatus] = {
     short_name(status): status for status in (*FetchStatus, PartStatus.PARSE_FAILED, PartStatus.LINKED)

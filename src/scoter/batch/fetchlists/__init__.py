@@ -2,6 +2,7 @@
 
 - ``candidates``  selects and orders the URLs that are due
 - ``picker``      applies URL filters and limits; assigns each URL to a segment and a list
+- ``traps``       holds back URLs of possible crawler traps
 - ``writer``      writes segments
 - ``lists``       which list a URL belongs to; reads a list as requests
 

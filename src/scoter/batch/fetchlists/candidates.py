@@ -18,6 +18,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch.crawldir.schemas import datum_of, row_of, url_of
+from scoter.batch.hosts.choices import IS_DEAD, LIMIT
 from scoter.core.datum import EPOCH, later
 from scoter.core.expr import Typed
 from scoter.core.schedule import Schedule, whole
@@ -52,10 +53,13 @@ class Candidates(Struct, frozen=True):
     remaining: Sequence[tuple[str, Rows]]
 
 
-def select_candidates(engine: Engine, known: Rows, rules: SelectionRules, waiting: Rows | None = None) -> Candidates:
+def select_candidates(
+    engine: Engine, known: Rows, rules: SelectionRules, waiting: Rows | None = None, hosts: Rows | None = None
+) -> Candidates:
     """Apply the rules, in order, to the crawldb.
 
-    ``waiting`` holds the URLs of segments that are not in the crawldb yet.
+    ``waiting`` holds the URLs of segments that are not in the crawldb yet, ``hosts`` what the hostdb says about hosts:
+    dead ones are left out, and the others' limits become a column.
     """
     remaining: list[tuple[str, Rows]] = []
     rows = with_due_column(engine, known, rules)
@@ -64,6 +68,12 @@ def select_candidates(engine: Engine, known: Rows, rules: SelectionRules, waitin
     if waiting is not None:
         rows = rows.anti_join(waiting, "url")
         remaining.append(("waiting in a segment", rows))
+    if hosts is not None:
+        own = hosts.select(hostdb_host="url", **{LIMIT: hosts[LIMIT], IS_DEAD: hosts[IS_DEAD]})
+        joined = rows.left_join(own, rows.host == own.hostdb_host)
+        alive = joined.filter(~joined[IS_DEAD].coalesce(ibis.literal(value=False)))
+        rows = alive.drop("hostdb_host", IS_DEAD)
+        remaining.append(("of dead hosts", rows))
     rows = _with_sort_values(engine, rows, rules)
     if rules.expression is not None:
         rows = where(engine, rows, rules.expression, rules.now)

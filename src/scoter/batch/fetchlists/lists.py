@@ -7,17 +7,17 @@ All URLs of a host queue are in the same list, so that no two workers send reque
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from hashlib import md5
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scoter.batch.worker.records import RequestContext, encode_context
+from scoter.batch.worker.records import ETAG, LAST_MODIFIED, RequestContext, encode_context
 from scoter.config import Config
 from scoter.core.datum import EPOCH
 from scoter.core.reply import Request
@@ -50,29 +50,41 @@ def _bucket(key: str, lists: int) -> int:
     return int(md5(key.encode(), usedforsecurity=False).hexdigest()[:8], 16) % lists
 
 
-ETAG = "ETag"
-"""Metadata key of a page's entity tag, for conditional requests."""
-
 _BATCH = 1_024
 _COLUMNS = ("url", "key", "host", "status", "modified_time", "retries", "interval", "score", "signature", "metadata")
+_DELAY = "delay_ms"
 _MICROSECOND = timedelta(microseconds=1)
 _FETCHED = frozenset({"fetched", "notmodified"})
 
 
-async def read_requests(files: Sequence[Path], extra: Sequence[str]) -> AsyncIterator[Request]:
-    """Yield the requests of fetch lists, in order; only one batch is in memory at a time."""
+DelaySetter: TypeAlias = Callable[[Url, timedelta], None]
+
+
+async def read_requests(
+    files: Sequence[Path], extra: Sequence[str], set_delay: DelaySetter = lambda url, delay: None
+) -> AsyncIterator[Request]:
+    """Yield the requests of fetch lists, in order; only one batch is in memory at a time.
+
+    ``set_delay`` is called with the delay of a URL's host before its request, if the list has one.
+    """
     for file in files:
-        for request in _read(file, extra):
+        for request in _read(file, extra, set_delay):
             yield request
 
 
-def _read(file: Path, extra: Sequence[str]) -> Iterator[Request]:
+def _read(file: Path, extra: Sequence[str], set_delay: DelaySetter) -> Iterator[Request]:
     try:
         # Threads and pre-buffering would each take 10 MB more.
         with pq.ParquetFile(file, pre_buffer=False) as opened:
-            present = [name for name in extra if name in opened.schema_arrow.names]
-            for batch in opened.iter_batches(_BATCH, columns=[*_COLUMNS, *present], use_threads=False):
-                yield from _requests(batch, present)
+            names = opened.schema_arrow.names
+            present = [name for name in extra if name in names]
+            delay = [_DELAY] if _DELAY in names else []  # older lists have none
+            for batch in opened.iter_batches(_BATCH, columns=[*_COLUMNS, *present, *delay], use_threads=False):
+                delays = batch.column(_DELAY) if delay and batch.column(_DELAY).null_count < batch.num_rows else None
+                for number, request in enumerate(_requests(batch, present)):
+                    if delays is not None and (ms := delays[number].as_py()) is not None:
+                        set_delay(request.url, timedelta(milliseconds=ms))
+                    yield request
     except (OSError, pa.ArrowException) as failure:
         first = str(failure).partition("\n")[0]
         raise UserError(f"cannot read the fetch list: {first}", where=str(file)) from failure
@@ -97,7 +109,7 @@ def _requests(batch: Any, extra: Sequence[str]) -> Iterator[Request]:
         is_conditional = status in _FETCHED and signature is not None
         yield Request(
             url=Url(url, key, host),
-            modified_since=from_micros(modified) if is_conditional and modified is not None else None,
+            last_modified=found.get(LAST_MODIFIED, "") if is_conditional and found else "",
             etag=found.get(ETAG, "") if is_conditional and found else "",
             headers=known.cookies() if found else (),
             context=encode_context(known),
@@ -108,15 +120,10 @@ def _present(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any] | No
     return {name: value for name, value in zip(names, values, strict=True) if value is not None} or None
 
 
-def from_micros(microseconds: int) -> datetime:
-    """Return a time stored in a table.
-
-    >>> from_micros(0)
-    datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
-    """
-    return EPOCH + timedelta(microseconds=microseconds)
-
-
 def to_micros(moment: datetime) -> int:
-    """Return a time as stored in a table."""
+    """Return a time as stored in a table.
+
+    >>> to_micros(EPOCH)
+    0
+    """
     return (moment - EPOCH) // _MICROSECOND

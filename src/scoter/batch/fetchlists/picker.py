@@ -1,10 +1,12 @@
-"""Assign candidates, in their order, to segments and fetch lists: URL filters, limits per host and per segment."""
+"""Assign candidates, in their order, to segments and fetch lists, within the limits for hosts, segments and traps."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from hashlib import md5
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch.fetchlists.lists import list_number
+from scoter.batch.fetchlists.traps import TrapLimit
+from scoter.batch.hosts.choices import LIMIT
 from scoter.batch.urls.chains import UrlChains
 from scoter.core.chain import keeps, respell
 from scoter.core.url import Url, queue_key
@@ -33,6 +37,9 @@ class FetchListLimits(Struct, frozen=True, kw_only=True):
     count_mode: str = "host"
     partition: str = "host"
     lists: int = 1
+    held: Mapping[str, datetime] = {}
+    """Queues on hold, and until when; none of their URLs is picked."""
+    queue_mode: str = "host"
 
     @property
     def total(self) -> int | None:
@@ -46,10 +53,13 @@ class UrlPicker:
     one counter per host is kept in memory.
     """
 
-    def __init__(self, limits: FetchListLimits, chains: UrlChains) -> None:
-        self.filtered = self.capped = self.picked = 0
+    def __init__(self, limits: FetchListLimits, chains: UrlChains, traps: TrapLimit | None = None) -> None:
+        self.filtered = self.capped = self.picked = self.on_hold = 0
+        self.deferred: dict[str, datetime] = {}
+        """The queues on hold that had URLs to pick."""
         self._limits = limits
         self._chains = chains
+        self._traps = traps
         self._counts: dict[str, tuple[int, int]] = {}
         self._sizes = [0] * limits.segments
 
@@ -58,24 +68,31 @@ class UrlPicker:
         return self._limits.total is not None and self.picked >= self._limits.total
 
     def pick(self, batch: Any) -> Any:
-        """Return the picked rows of a batch of URLs with their keys and hosts."""
+        """Return the picked rows of a batch of URLs with their keys and hosts, and perhaps the limits of these."""
         return pa.RecordBatch.from_pylist(list(self._rows(batch)), schema=PICKED_SCHEMA)
 
     def _rows(self, batch: Any) -> Iterator[dict[str, Any]]:
         limits, filters = self._limits, self._chains.filters
         columns = (batch.column(name).to_pylist() for name in ("url", "key", "host"))
-        for found in zip(*columns, strict=True):
+        own = batch.column(LIMIT).to_pylist() if LIMIT in batch.schema.names else repeat(None, batch.num_rows)
+        for *found, host_limit in zip(*columns, own, strict=True):
             if self.is_full:
                 return
             url = Url(*found)
+            if limits.held and self._is_held(url):
+                self.on_hold += 1
+                continue
             # Checking the host limit is cheaper than the filters, and the result is the same in either order.
-            queue = self._queue_of(url) if limits.max_count is not None else None
-            segment = self._segment(queue)
+            most = limits.max_count if host_limit is None else host_limit
+            queue = self._queue_of(url) if most is not None else None
+            segment = self._segment(queue, most)
             if segment is None:
                 self.capped += 1
                 continue
             if not keeps(url, filters):
                 self.filtered += 1
+                continue
+            if self._traps is not None and not self._traps.admits(url, self.picked):
                 continue
             self.picked += 1
             self._sizes[segment] += 1
@@ -89,11 +106,20 @@ class UrlPicker:
                 "place": shuffle_position(url.text),
             }
 
-    def _segment(self, queue: str | None) -> int | None:
-        """Return the first segment with room for this host, starting at its current one."""
+    def _is_held(self, url: Url) -> bool:
+        key = queue_key(url, self._limits.queue_mode)
+        until = self._limits.held.get(key)
+        if until is not None:
+            self.deferred[key] = until
+        return until is not None
+
+    def _segment(self, queue: str | None, most: int | None) -> int | None:
+        """Return the first segment with room for this host, which may have ``most`` URLs, starting at its current."""
         limits = self._limits
         start, count = (0, 0) if queue is None else self._counts.get(queue, (0, 0))
-        if limits.max_count is not None and count >= limits.max_count:
+        if most == 0:
+            return None
+        if most is not None and count >= most:
             start += 1
         for segment in range(start, limits.segments):
             if limits.top_n is None or self._sizes[segment] < limits.top_n:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import ibis
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -34,7 +35,12 @@ _BATCH_ROWS = 16_384
 def write_segments(
     crawl: CrawlDir, engine: Engine, rows: Rows, columns: Sequence[Column], info: SegmentInfo, folder: Path
 ) -> Mapping[str, int]:
-    """Write records, which have the columns segment, list and place; return the number of URLs of each segment."""
+    """Write records, which have the columns segment, list and place; return the number of URLs of each segment.
+
+    A column ``delay_ms`` with the delays of hosts may be missing.
+    """
+    if "delay_ms" not in rows.columns:
+        rows = rows.mutate(delay_ms=ibis.literal(None, "int32"))
     file = folder / "packed.parquet"
     own = pa.schema([*schemas.CRAWL_GENERATE, ("segment", pa.int32()), ("place", pa.int64())])
     if not engine.save(rows, with_columns(own, columns), file, order=SORT_ORDER):

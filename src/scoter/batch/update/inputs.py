@@ -35,7 +35,7 @@ def update_sources(
     extra: Sequence[Column],
     *,
     parse_metadata: bool,
-    link_sources: bool,
+    link_metadata: bool,
 ) -> dict[str, TableSource]:
     """Return the inputs by name; redirects are still among the fetches."""
     found = {CRAWLDB: crawldb}
@@ -44,7 +44,7 @@ def update_sources(
         found[f"{FETCH}{number}"] = parts.fetch
         columns = (*_PAGE_COLUMNS, "metadata") if parse_metadata else _PAGE_COLUMNS
         found[f"{PARSE}{number}"] = source_of(parts.parse_data, columns)
-    found[LINKS] = source_of(segment_sources(segments, extra).links, columns_of_links(extra, sources=link_sources))
+    found[LINKS] = source_of(segment_sources(segments, extra).links, columns_of_links(extra, metadata=link_metadata))
     return found
 
 
@@ -102,6 +102,8 @@ class UpdateShape(Struct, frozen=True, kw_only=True):
     parse_keys: tuple[str, ...] = ()
     collect: bool = False
     """Whether a plug-in needs the individual links."""
+    carried: bool = False
+    """Whether links pass metadata on."""
 
 
 def join_inputs(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
@@ -143,6 +145,7 @@ def _fetched(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
     """Return the newest fetch of each URL, with the page of the same segment."""
     names = [*schemas.DATUM.names, *schemas.column_names(shape.extra)]
     fetches = ibis.union(*(_of_segment(inputs[f"{FETCH}{n}"], names, n) for n in range(shape.segments)))
+    fetches = fetches.filter(fetches.status != schemas.DEFERRED)
     fetched = _datum(fetches, "f_", shape.extra, segment=fetches.segment)
     names = ["url", "parse_status", "signature", *(["metadata"] if shape.parse_keys else [])]
     pages = ibis.union(*(_of_segment(inputs[f"{PARSE}{n}"], names, n) for n in range(shape.segments)))
@@ -163,8 +166,11 @@ def _fetched(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
 
 def _linked(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
     redirects = inputs.get(REDIRECTS)
-    counting = links.all_links(inputs[LINKS], redirects, shape.link_limit, collect=shape.collect)
+    counting = links.all_links(inputs[LINKS], redirects, shape.link_limit)
     linked = links.aggregate_links(counting, shape.extra, collect=shape.collect)
+    if shape.carried:
+        carried = links.best_metadata(counting)
+        return linked.left_join(carried, linked.l_url == carried.r_url).drop("r_url").rename(best_metadata="r_metadata")
     if redirects is None:
         linked = linked.mutate(r_metadata=NULL_MAP)
     else:

@@ -17,9 +17,10 @@ import pyarrow as pa
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.export import only_row
 from scoter.batch.crawldir.schemas import METADATA, texts
+from scoter.core.representative import REPRESENTATIVE
 from scoter.engine import Engine, TableSource
 from scoter.engine.port import Rows
-from scoter.engine.portable import NULL_MAP, first_rows
+from scoter.engine.portable import first_rows, map_concat, map_without
 from scoter.plugins import Column
 from scoter.store.tables.schema import with_columns
 
@@ -35,10 +36,11 @@ def _hash(text: Any) -> Any:
     """Return a hash of a text; it differs between engines. Ibis's own takes twice as long."""
 
 
-def columns_of_links(extra: Sequence[Column], *, sources: bool = False) -> tuple[str, ...]:
+def columns_of_links(extra: Sequence[Column], *, metadata: bool = False) -> tuple[str, ...]:
     """Return the columns of ``crawl_parse`` that an update reads; the source is needed only to break ties."""
-    ties = ("source",) if extra or sources else ()
-    return (*ties, "url", "key", "host", "score", *schemas.column_names(extra))
+    ties = ("source",) if extra or metadata else ()
+    carried = ("metadata",) if metadata else ()
+    return (*ties, "url", "key", "host", "score", *carried, *schemas.column_names(extra))
 
 
 def redirects_of(fetches: Rows, extra: Sequence[Column], segment: int) -> Rows:
@@ -50,10 +52,17 @@ def redirects_of(fetches: Rows, extra: Sequence[Column], segment: int) -> Rows:
         key=moved.redirect_key,
         host=moved.redirect_host,
         score=ibis.literal(0.0),
-        metadata=moved.metadata,
+        metadata=_represented(moved),
         segment=ibis.literal(segment, type="int32"),
         **{name: moved[name] for name in schemas.column_names(extra)},
     )
+
+
+def _represented(moved: Rows) -> Any:
+    """Return the metadata of the sources, with the representative URLs of the targets instead of their own."""
+    shown = moved.redirect_represented_by
+    own = map_without(moved.metadata, REPRESENTATIVE)
+    return shown.isnull().ifelse(own, map_concat(own, ibis.map([REPRESENTATIVE], ibis.array([shown]))))
 
 
 def schema_of_redirects(extra: Sequence[Column]) -> Any:
@@ -75,12 +84,10 @@ def may_exceed(engine: Engine, sources: Iterable[TableSource], limit: int) -> bo
     return (largest or 0) > limit
 
 
-def all_links(links: Rows, redirects: Rows | None, limit: int | None, *, collect: bool = False) -> Rows:
+def all_links(links: Rows, redirects: Rows | None, limit: int | None) -> Rows:
     """Return links and redirects together, at most ``limit`` per URL if given."""
-    names = [*links.columns, "is_redirect", *(["metadata"] if collect else [])]
-    known = links.mutate(
-        score=_finite(links.score), is_redirect=ibis.literal(False), **({"metadata": NULL_MAP} if collect else {})
-    )
+    names = [*links.columns, "is_redirect"]
+    known = links.mutate(score=_finite(links.score), is_redirect=ibis.literal(False))
     if redirects is not None:
         moved = redirects.mutate(is_redirect=ibis.literal(True))
         known = ibis.union(known.select(names), moved.select(names))
@@ -122,6 +129,13 @@ def redirect_metadata(redirects: Rows) -> Rows:
     """Return the metadata that each target gets from its first redirect."""
     first = first_rows(redirects, ["url"], [redirects.source, redirects.segment.desc()])
     return first.select(r_url=first.url, r_metadata=first.metadata)
+
+
+def best_metadata(links: Rows) -> Rows:
+    """Return the metadata that each target gets from its best link, if that has any."""
+    best = first_rows(links, ["url"], [links.score.desc(), links.is_redirect.desc(), links.source])
+    best = best.filter(best.metadata.notnull())
+    return best.select(r_url=best.url, r_metadata=best.metadata)
 
 
 def _finite(score: Any) -> Any:

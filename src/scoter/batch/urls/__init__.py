@@ -1,7 +1,9 @@
-"""URLs on their way into a crawl.
+"""URLs on their way into a crawl, and the links of its pages.
 
-- ``seeds``     seed lists, and the scope of a crawl
-- ``sitemaps``  fetches sitemaps
-- ``records``   crawldb records of seeds and sitemap entries
-- ``chains``    the configured normalisers and filters
+- ``seeds``         seed lists, and the scope of a crawl
+- ``sitemaps``      fetches sitemaps
+- ``records``       crawldb records of seeds and sitemap entries
+- ``chains``        the configured normalisers and filters
+- ``domains``       hosts of URLs and their registered domains
+- ``parsed_links``  the links of parsed segments
 """

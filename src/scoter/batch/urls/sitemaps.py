@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import ibis
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,6 +34,7 @@ from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.progress import Snapshot
+from scoter.fetch.queues.holds import KeptHolds
 from scoter.fetch.robots import MAX_AGE
 from scoter.parse.feeds.sitemap import Sitemap, read_listing
 from scoter.parse.mediatype import parse_content_type
@@ -86,6 +88,7 @@ class SitemapCrawler:
         config: Config,
         records: SitemapRecords,
         robots: RobotsCache,
+        holds: KeptHolds,
         folder: Path,
         *,
         strict: bool,
@@ -104,6 +107,7 @@ class SitemapCrawler:
         self._config = replace(config, fetch=replace(config.fetch, content_limit=settings.size_max))
         self._records = records
         self._robots = robots
+        self._holds = holds
         self._folder = folder
         self._strict = strict
         self._on_progress = on_progress
@@ -113,7 +117,9 @@ class SitemapCrawler:
 
     async def run(self, starts: Iterable[SitemapStart | SeedProblem]) -> None:
         """Fetch and read all sitemaps reachable from the starts."""
-        self._fetcher = Fetcher(self._config, robots_cache=self._robots, folder=self._folder, on_snapshot=self._tick)
+        self._fetcher = Fetcher(
+            self._config, robots_cache=self._robots, holds=self._holds, folder=self._folder, on_snapshot=self._tick
+        )
         try:
             await self._fetcher.run(self._requests(starts), self._take)
         finally:
@@ -324,6 +330,16 @@ def save_sites(engine: Engine, crawldb: TableSource, file: Path) -> int:
     rows = engine.read(crawldb)
     found = rows.filter(rows.url.re_search(_ORIGIN)).select(origin=rows.url.re_extract(_ORIGIN, 0)).distinct()
     return engine.save(found, _SCHEMA, file, ["origin"])
+
+
+def save_hosts_as_sites(engine: Engine, hostdb: TableSource, file: Path) -> int:
+    """Write the sites of the hosts of a hostdb that are not dead to a file, and return their number."""
+    rows = engine.read(hostdb)
+    alive = rows.filter(rows.dns.fill_null("") != "failed")
+    own = ibis.literal("http://") + alive.url
+    # A homepage tells whether the host has https; a redirect to another host tells nothing.
+    origin = alive.homepage.fill_null("").startswith(own + "/").ifelse(own, ibis.literal("https://") + alive.url)
+    return engine.save(alive.select(origin=origin), _SCHEMA, file, ["origin"])
 
 
 def read_sites(file: Path) -> Iterator[SitemapStart]:

@@ -9,22 +9,38 @@ from datetime import UTC, datetime
 from typing import Any
 
 import xxhash
+from msgspec.structs import replace
 
-from scoter.batch.fetchlists.lists import ETAG, to_micros
+from scoter.batch.crawldir.schemas import DEFERRED
+from scoter.batch.fetchlists.lists import to_micros
 from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import FetchPart
-from scoter.batch.worker.records import PageRows, RequestContext, decode_context, encode_context
+from scoter.batch.worker.records import VALIDATORS, PageRows, RequestContext, decode_context, encode_context
 from scoter.config import Config
 from scoter.core.datum import short_name
 from scoter.core.page import Content
-from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Reply, Request, fetch_status
+from scoter.core.reply import (
+    Failed,
+    Fetched,
+    Gone,
+    Moved,
+    Reason,
+    Reply,
+    Request,
+    Truncation,
+    fetch_status,
+    sets_cookie_for_itself,
+)
 from scoter.core.schedule import MEDIA_TYPE
 from scoter.core.url import Url
+from scoter.fetch.decode import DecodedBody
 from scoter.store.warc import Location
 
-# A URL that was never requested has no outcome: its crawldb record stays unchanged and due.
-_NOT_REQUESTED = frozenset({Reason.STOPPED, Reason.PURGED})
+# The crawldb record of a URL that was never requested stays unchanged and due.
+_NOT_REQUESTED = frozenset({Reason.STOPPED, Reason.PURGED, Reason.DEFERRED})
 _LONGEST_HEADER = 200
+# A copy that a fault truncated gets no validators, so that the next fetch replaces it.
+_REPRODUCIBLE = frozenset({Truncation.NOT, Truncation.LENGTH})
 RESPONSE_TIME = "_rs_"
 """Metadata key of the last response time in milliseconds; Nutch's name."""
 
@@ -37,6 +53,7 @@ class _Outcome:
         self.reply = reply
         self.not_requested = reply.reason.value if isinstance(reply, Failed) and reply.reason in _NOT_REQUESTED else ""
         self.known = decode_context(request.context)
+        self.decoded: DecodedBody | None = None
         self.place: Location | None = None
         self.signature: bytes | None = None
         self.pages: Sequence[PageRows] = ()
@@ -73,11 +90,13 @@ class OutcomeWriter:
         age = fetch.redirect_dedupcache_age
         self._recent_within = None if age is None else age.total_seconds()
         self._notes_time = config.http.store_responsetime
+        self._keeps_cookies = config.http.keep_cookies
 
     def take(self, replies: Sequence[tuple[Request, Reply]]) -> Sequence[Awaitable[None] | None]:
         """Write replies, one step at a time for all of them; await the results for pages parsed in another process."""
         got = [_Outcome(request, reply) for request, reply in replies]
         for each in got:
+            self._decode(each)
             self._archive(each)
         unread = [self._read(each) for each in got]
         left: list[Awaitable[None] | None] = []
@@ -87,6 +106,15 @@ class OutcomeWriter:
             left.append(None if content is None else self._read_apart(each, content))
         return left
 
+    def _decode(self, got: _Outcome) -> None:
+        """Decode a page. Only this shows a damaged content coding, which its row and its archive record must tell."""
+        reply = got.reply
+        if isinstance(reply, Fetched):
+            exchange = reply.exchange
+            got.decoded = self._pages.decoded(exchange.headers, exchange.body)
+            if got.decoded.truncation is Truncation.UNSPECIFIED and not exchange.truncation:
+                got.reply = Fetched(replace(exchange, truncation=Truncation.UNSPECIFIED))
+
     def _archive(self, got: _Outcome) -> None:
         exchange = got.reply.exchange
         # Protocols other than HTTP have no response head: archive their content, but not "unchanged" replies.
@@ -95,11 +123,11 @@ class OutcomeWriter:
 
     def _read(self, got: _Outcome) -> Content | None:
         """Parse the page, if there is one; return its content if it must be parsed in another process."""
-        reply = got.reply
-        if not isinstance(reply, Fetched) or not (self._parses or self._fetch.signature):
+        reply, plain, got.decoded = got.reply, got.decoded, None
+        if not isinstance(reply, Fetched) or plain is None or not (self._parses or self._fetch.signature):
             return None
         datum, exchange = got.known.datum(), reply.exchange
-        content = self._pages.content(got.request.url, datum, exchange.headers, exchange.body, exchange.truncation)
+        content = self._pages.content(got.request.url, datum, exchange.headers, plain, exchange.truncation)
         if not self._parses:
             got.signature = self._pages.sign(content, "")
             return None
@@ -118,17 +146,27 @@ class OutcomeWriter:
         request, reply, known = got.request, got.reply, got.known
         if got.not_requested:
             self.not_requested[got.not_requested] += 1
+            # The others have no row, so that a fetch that goes on requests them.
+            if got.not_requested == Reason.DEFERRED:
+                self._add_row(self._part(), got, None)
             return
+        if isinstance(reply, Moved) and self._repeats_with_cookie(request, reply, known):
+            return  # only the answer to that request says anything about the page
         target = self._target(request.url, reply, known) if isinstance(reply, Moved) else None
         # A new part may have been started since the reply was archived. Its row is then in a later part than its
         # archive record, which is harmless: the earlier part is finished first.
-        self._add_row(self._part(), got, target)
+        shown = None
+        if isinstance(target, Url) and isinstance(reply, Moved):
+            shown = known.representative(request.url, target, permanent=reply.permanent)
+        self._add_row(self._part(), got, target, shown)
         if isinstance(target, Url):
-            self._follow_redirect(request.url, target, known)
+            self._follow_redirect(request.url, target, shown, known)
         if self._depth is not None and got.pages:
             self._follow_links(request.url, known, got.pages[0])
 
-    def _add_row(self, part: FetchPart, got: _Outcome, target: Url | str | None) -> None:
+    def _add_row(
+        self, part: FetchPart, got: _Outcome, target: Url | str | None, represented_by: str | None = None
+    ) -> None:
         reply, known, place = got.reply, got.known, got.place
         exchange, url = reply.exchange, got.request.url
         reason, detail = _why(reply, target)
@@ -138,7 +176,7 @@ class OutcomeWriter:
                 url.text,
                 url.key,
                 url.host,
-                short_name(fetch_status(reply)),
+                DEFERRED if got.not_requested else short_name(fetch_status(reply)),
                 to_micros(self._clock() if exchange is None else exchange.started),
                 known.modified,
                 known.retries,
@@ -161,6 +199,9 @@ class OutcomeWriter:
                 None if place is None else place.length,
                 None if exchange is None else round(exchange.timings.total * 1000),
                 None if exchange is None else exchange.peer or None,
+                represented_by,
+                None if exchange is None else exchange.header("server")[:_LONGEST_HEADER] or None,
+                None if exchange is None else exchange.tls_version or None,
                 *((known.extra or {}).get(name) for name in self._extra),
             )
         )
@@ -176,12 +217,14 @@ class OutcomeWriter:
             kept[RESPONSE_TIME] = str(round(reply.exchange.timings.total * 1000))
         if not isinstance(reply, Fetched):
             return list(kept.items()) or None
-        tag = reply.exchange.header("etag")
-        if tag and len(tag) <= _LONGEST_HEADER:
-            kept[ETAG] = tag
-        elif ETAG in kept:
-            # The old tag must not be used for the new page. Updates merge metadata, so it is set to an empty text.
-            kept[ETAG] = ""
+        for name in VALIDATORS:
+            value = reply.exchange.header(name)
+            if value and len(value) <= _LONGEST_HEADER and reply.exchange.truncation in _REPRODUCIBLE:
+                kept[name] = value
+            elif name in kept or known.hops or known.steps:
+                # An old validator, which only the crawldb may have if this URL was not in the fetch list, must not be
+                # used for the new page. Updates merge metadata, so it becomes an empty text.
+                kept[name] = ""
         if self._keeps_type and (media_type := reply.exchange.header("content-type")):
             kept[MEDIA_TYPE] = media_type[:_LONGEST_HEADER]
         return list(kept.items()) or None
@@ -197,14 +240,22 @@ class OutcomeWriter:
         target = self._pages.link_rules.redirect(source, reply.target)
         return target if isinstance(target, Url) else f"{target.value}: {reply.target.text}"
 
-    def _follow_redirect(self, source: Url, target: Url, known: RequestContext) -> None:
+    def _repeats_with_cookie(self, request: Request, reply: Moved, known: RequestContext) -> bool:
+        """Queue a URL that redirects to itself and sets a cookie once more; return whether it was queued."""
+        if not self._keeps_cookies or known.again or not sets_cookie_for_itself(reply, request.url):
+            return False
+        again = replace(request, context=encode_context(replace(known, again=True)))
+        return self.add(again, even_if_full=True) is None
+
+    def _follow_redirect(self, source: Url, target: Url, represented_by: str | None, known: RequestContext) -> None:
         if (
-            known.hops >= self._fetch.redirect_max
+            target == source
+            or known.hops >= self._fetch.redirect_max
             or not self._belongs(target)
             or not self._recent.add(target.text, self._recent_within)
         ):
             return
-        on = known.for_redirect(source, target, self._interval)
+        on = known.for_redirect(source, target, represented_by, self._interval)
         # It takes the place in the queues of the request that has just ended.
         self.add(Request(url=target, headers=on.cookies(), context=encode_context(on)), even_if_full=True)
 
@@ -219,8 +270,10 @@ class OutcomeWriter:
             target = link.target
             may_follow = target.host == url.host or not self._fetch.follow_outlinks_ignore_external
             if may_follow and self._belongs(target) and self._recent.add(target.text):
-                extra, steps = dict(link.extra) or None, known.steps + 1
-                on = RequestContext(interval=self._interval, score=link.score, extra=extra, steps=steps)
+                extra, metadata, steps = dict(link.extra) or None, dict(link.metadata) or None, known.steps + 1
+                on = RequestContext(
+                    interval=self._interval, score=link.score, metadata=metadata, extra=extra, steps=steps
+                )
                 self.add(Request(url=target, context=encode_context(on)))
                 left -= 1
 

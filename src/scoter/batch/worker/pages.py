@@ -18,14 +18,14 @@ from scoter.core.reply import Headers, Truncation
 from scoter.core.scoring import ScoringChain
 from scoter.core.signature import simhash
 from scoter.core.url import Url
-from scoter.fetch.decode import content_codings, decode
+from scoter.fetch.decode import DecodedBody, content_codings, decode
 from scoter.parse.content_parser import ContentParser, ParseFailed, ParseOutcome
 from scoter.parse.links import LinkRules
 from scoter.parse.mediatype import make_content
 from scoter.plugins import chain
 
 # Not a parse error: there is no parser, or the body is truncated.
-_NOT_TRIED = frozenset({"no_parser", "truncated"})
+_NOT_TRIED = ("truncated", "no_parser")
 PARSED, REDIRECT, FAILED, SKIPPED = "success", "redirect", "failed", "skipped"
 ENTRY = "entry"
 """The status of a document inside another one. It sorts before all others: if a URL has several rows, an update takes
@@ -47,18 +47,22 @@ class PageProcessor:
         self._sniffs = config.parse.mime_type_magic
         self._store_text = config.parse.store_text
         self._simhash = config.parse.simhash
+        # As in Nutch, a page without a parser counts as failed if failures are deleted.
+        self._not_tried = _NOT_TRIED[:1] if config.parse.delete_failed_parse else _NOT_TRIED
 
     def close(self) -> None:
         """Stop the process that parses suspicious content, if there is one."""
         self.parsing.close()
 
-    def content(self, url: Url, datum: CrawlDatum, headers: Headers, body: bytes, cut: Truncation) -> Content:
-        """Return a body with its content codings removed, and its content type."""
+    def decoded(self, headers: Headers, body: bytes) -> DecodedBody:
+        """Return a body with its content codings removed."""
         codings = content_codings(headers)
-        decoded = decode(body, codings, self._limit) if codings else None
-        plain = body if decoded is None else decoded.body
-        truncated = bool(cut or (decoded is not None and decoded.truncation))
-        found = make_content(url, headers, plain, truncated=truncated, sniff=self._sniffs)
+        return decode(body, codings, self._limit) if codings else DecodedBody(body)
+
+    def content(self, url: Url, datum: CrawlDatum, headers: Headers, body: DecodedBody, cut: Truncation) -> Content:
+        """Return a decoded body with its content type; ``cut`` tells how the response was truncated."""
+        truncated = bool(cut or body.truncation)
+        found = make_content(url, headers, body.body, truncated=truncated, sniff=self._sniffs)
         return self._scoring.before_parsing(url, datum, found)
 
     def sign(self, content: Content, text: str) -> bytes:
@@ -84,14 +88,14 @@ class PageProcessor:
 
     def _unparsed(self, content: Content, failure: ParseFailed) -> PageRows:
         reason = f"{failure.reason}: {failure.detail}" if failure.detail else failure.reason
-        status, signature = SKIPPED if failure.reason in _NOT_TRIED else FAILED, self.sign(content, "")
+        status, signature = SKIPPED if failure.reason in self._not_tried else FAILED, self.sign(content, "")
         return PageRows(_data(Page(url=content.url), content.media_type, status, signature, reason=reason), None, ())
 
     def _page(self, datum: CrawlDatum, content: Content, page: Page) -> PageRows:
         url = page.url
         page = self._scoring.after_parsing(url, content, page)
         kept = self.link_rules.keep(page)
-        links = self._scoring.distribute(url, datum, kept.links, kept.found)
+        links = self._scoring.distribute(url, datum, page, kept.links, kept.found)
         status = PARSED
         if page.refresh is not None and page.refresh.is_redirect:
             status, links = REDIRECT, self._refreshed(url, page.refresh.target, datum)
@@ -115,7 +119,7 @@ class PageProcessor:
             page = each if target is each.url else replace(each, url=target)
             page = self._scoring.after_parsing(target, content, page)
             kept = self.link_rules.keep(page)
-            links = self._scoring.distribute(target, without_score, kept.links, kept.found)
+            links = self._scoring.distribute(target, without_score, page, kept.links, kept.found)
             kind = page.media_type or content.media_type
             found.append(self._page_rows(page, kind, ENTRY, None, links, part_of=own.url.text))
         return found

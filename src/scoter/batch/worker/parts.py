@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from scoter.batch.crawldir.schemas import CRAWL_PARSE
+from scoter.batch.crawldir.schemas import CRAWL_PARSE, METADATA
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.worker.records import PageRows
 from scoter.core.page import Outlink
@@ -114,6 +114,7 @@ class LinkBuffer(RowBuffer):
             numbers.append(number)
         self._anchors += [link.anchor for link in links]
         self._scores.extend([link.score for link in links])
+        self._metadata += [link.metadata for link in links]
         for name, column in self._columns.items():
             column += [link.extra.get(name) for link in links]
         self._sources.append(source)
@@ -128,6 +129,7 @@ class LinkBuffer(RowBuffer):
         self._numbers = array("i")
         self._anchors: list[str] = []
         self._scores = array("d")
+        self._metadata: list[Mapping[str, str]] = []
         self._sources: list[str] = []
         self._counts: list[int] = []
         self._columns: dict[str, list[Any]] = {name: [] for name in self._extra}
@@ -145,7 +147,11 @@ class LinkBuffer(RowBuffer):
         )
         anchor, score = pa.array(self._anchors, pa.utf8()), pa.array(np.frombuffer(self._scores, np.float64))
         extra = [pa.array(self._columns[name], self._schema.field(name).type) for name in self._extra]
-        columns = [sources, url, key, host, anchor, rel, kind, score, *extra]
+        if any(self._metadata):
+            metadata = pa.array([list(each.items()) or None for each in self._metadata], METADATA)
+        else:
+            metadata = pa.nulls(len(numbers), METADATA)
+        columns = [sources, url, key, host, anchor, rel, kind, score, metadata, *extra]
         self._part.write(pa.RecordBatch.from_arrays(columns, schema=self._schema))
         self._begin()
 

@@ -13,7 +13,7 @@ import signal
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -30,16 +30,18 @@ from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import FetchPart
 from scoter.config import Config
 from scoter.core.reply import Exchange
-from scoter.core.url import Url
+from scoter.core.url import Url, queue_key
 from scoter.errors import UserError
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.progress import Snapshot
 from scoter.fetch.protocols.request_headers import user_agent
+from scoter.fetch.queues.holds import KeptHolds
 from scoter.fetch.sinks import BatchingSink
 from scoter.heap import collect_less, keep_memory
 from scoter.plugins import chain
 from scoter.store.arrow import limit_arrow_memory
 from scoter.store.disk import Scratch
+from scoter.store.host_holds import SqliteHostHolds
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.warc.capture import ArchiveInfo
 
@@ -61,6 +63,7 @@ class FetchTask(Struct, frozen=True, kw_only=True):
     partition: str
     parses: bool
     robots: str
+    holds: str
 
 
 class FetchTaskReport(Struct, frozen=True):
@@ -71,6 +74,8 @@ class FetchTaskReport(Struct, frozen=True):
     ended: bool = False
     complete: bool = False
     not_requested: dict[str, int] = {}
+    deferred: dict[str, float] = {}
+    """Hosts whose URLs were not requested, with the Unix time until which they are on hold."""
     problem: tuple[str, str, str] | None = None
     cpu: float = 0.0
 
@@ -128,7 +133,9 @@ class SegmentWorker:
             Scratch(self._segment.path / "tmp", f"worker-{task.worker}") as scratch,
             closing(PageProcessor(task.config)) as pages,
             SqliteRobotsCache(Path(task.robots)) as robots,
+            SqliteHostHolds(Path(task.holds)) as stored_holds,
         ):
+            holds = KeptHolds(stored_holds)
             outcomes = OutcomeWriter(
                 task.config, extra, part=self._part, pages=pages, parses=task.parses, belongs=self._belongs
             )
@@ -136,6 +143,7 @@ class SegmentWorker:
                 task.config,
                 folder=scratch.path,
                 robots_cache=robots,
+                holds=holds,
                 on_robots=self._keep_robots,
                 on_snapshot=self._tick,
             )
@@ -143,7 +151,8 @@ class SegmentWorker:
             sink = BatchingSink(outcomes.take)
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self._stop)
             try:
-                last = await self._fetcher.run(read_requests(list(map(Path, task.files)), extra), sink.take)
+                requests = read_requests(list(map(Path, task.files)), extra, self._set_delay)
+                last = await self._fetcher.run(requests, sink.take)
                 await sink.settle(_LAST)
                 await self._finish_all()
             finally:
@@ -151,8 +160,19 @@ class SegmentWorker:
                 if self._open is not None:
                     self._open.discard()
         return FetchTaskReport(
-            task.worker, last, ended=True, complete=not self._was_stopped, not_requested=dict(outcomes.not_requested)
+            task.worker,
+            last,
+            ended=True,
+            complete=not self._was_stopped,
+            not_requested=dict(outcomes.not_requested),
+            deferred=holds.deferred,
         )
+
+    def _set_delay(self, url: Url, delay: timedelta) -> None:
+        mode = self._task.config.fetch.queue_mode
+        # A queue of an address may be shared by hosts with other delays.
+        if self._fetcher is not None and mode != "ip":
+            self._fetcher.set_delay(queue_key(url, mode), delay)
 
     # Parts
 

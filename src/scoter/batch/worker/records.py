@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -15,16 +16,22 @@ from msgspec.structs import replace
 from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, later
 from scoter.core.page import EMPTY, Outlink
 from scoter.core.reply import Headers
-from scoter.core.url import Url
+from scoter.core.representative import REPRESENTATIVE, representative
+from scoter.core.url import Url, canonical
+from scoter.errors import UrlError
 
 COOKIE = "Cookie"
 """Metadata key of a cookie to send with the request; Nutch's name."""
+ETAG, LAST_MODIFIED = "ETag", "Last-Modified"
+"""Metadata keys of the validators of our copy, as the server sent them; an empty text means none."""
+VALIDATORS = (ETAG, LAST_MODIFIED)
 
 
 class RequestContext(Struct, frozen=True, array_like=True):
     """The record of a URL in its fetch list; times are microseconds since the epoch.
 
-    ``hops`` counts the redirects followed in this run, ``steps`` the links.
+    ``hops`` counts the redirects followed in this run, ``steps`` the links. ``again``: the URL is requested once more
+    with a cookie that its first answer set.
     """
 
     modified: int | None = None
@@ -35,18 +42,30 @@ class RequestContext(Struct, frozen=True, array_like=True):
     extra: dict[str, Any] | None = None
     hops: int = 0
     steps: int = 0
+    again: bool = False
 
     def cookies(self) -> Headers:
         """Return the Cookie header from the metadata, if there is one."""
         cookie = (self.metadata or EMPTY).get(COOKIE)
         return ((COOKIE, cookie),) if cookie else ()
 
-    def for_redirect(self, source: Url, target: Url, interval: int) -> RequestContext:
-        """Return the context for the target of a redirect, without the cookie if the host changes."""
-        metadata = self.metadata
-        if metadata is not None and COOKIE in metadata and source.host != target.host:
-            metadata = {name: value for name, value in metadata.items() if name != COOKIE}
-        return RequestContext(interval=interval, metadata=metadata, extra=self.extra, hops=self.hops + 1)
+    def representative(self, source: Url, target: Url, *, permanent: bool) -> str | None:
+        """Return the URL that represents the target of a redirect, or ``None`` if the target does itself.
+
+        That of a redirect chain is chosen step by step.
+        """
+        with suppress(UrlError):  # a seed list may say anything
+            source = canonical((self.metadata or EMPTY).get(REPRESENTATIVE, source.text))
+        chosen = representative(source, target, permanent=permanent)
+        return None if chosen.text == target.text else chosen.text
+
+    def for_redirect(self, source: Url, target: Url, represented_by: str | None, interval: int) -> RequestContext:
+        """Return the context for the target of a redirect: no validators, and no cookie if the host changes."""
+        dropped = (*VALIDATORS, REPRESENTATIVE) if source.host == target.host else (*VALIDATORS, REPRESENTATIVE, COOKIE)
+        metadata = {name: value for name, value in (self.metadata or EMPTY).items() if name not in dropped}
+        if represented_by is not None:
+            metadata[REPRESENTATIVE] = represented_by
+        return RequestContext(interval=interval, metadata=metadata or None, extra=self.extra, hops=self.hops + 1)
 
     def datum(self) -> CrawlDatum:
         """Return the record for scoring."""

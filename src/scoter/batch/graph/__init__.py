@@ -1,0 +1,19 @@
+"""The link graph of a crawl, and the graphs of its hosts and domains.
+
+- ``tables``      the tables of the three graphs
+- ``addition``    adding segments: new nodes, and a run of links
+- ``assembly``    the links of segments, as the settings choose them
+- ``urls``        the URLs of these links, numbered
+- ``buckets``     links in temporary files by their source
+- ``removal``     pages that left the crawldb
+- ``links``       which links of pages are live
+- ``derivation``  the tables that are derived from the links of pages
+- ``sites``       the host graph and the domain graph
+- ``site_links``  links between hosts or domains
+- ``values``      counts and ranks of nodes as arrays
+- ``rows``        nodes as rows for an engine
+- ``views``       the graphs as SQL views
+- ``adjacency``   the links of a graph as arrays on disk
+- ``ranks``       LinkRank and PageRank
+- ``harmonic``    harmonic centrality
+"""

@@ -1,0 +1,71 @@
+"""What cached robots.txt files say about hosts: Crawl-delay, sitemaps, and whether the site may be crawled."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.directory import ROBOTS_CACHE, CrawlDir
+from scoter.config import Config
+from scoter.core.domain import reversed_host
+from scoter.core.robots import Robots
+from scoter.core.robots_cache import StoredRobots
+from scoter.core.url import canonical
+from scoter.engine import TableSource, file_source
+from scoter.errors import UrlError
+from scoter.store.robots_cache import SqliteRobotsCache
+from scoter.store.tables.parquet import write_batches
+
+ROBOTS = pa.schema(
+    [
+        *schemas.texts("url", "key"),
+        ("crawl_delay", pa.float64()),
+        ("robots", pa.utf8()),
+        ("sitemaps", pa.list_(pa.utf8())),
+    ]
+)
+MOST_SITEMAPS = 50
+"""Sitemaps kept for each host."""
+_BATCH = 4_096
+
+
+def save_robots(crawl: CrawlDir, config: Config, file: Path) -> TableSource | None:
+    """Save what the cached robots.txt files say, one row per host; ``None`` if there is no cache."""
+    cache = crawl.path / ROBOTS_CACHE
+    if not cache.exists():
+        return None
+    agents = tuple(filter(None, (config.agent.name, *config.http.robots_agents)))
+    found: dict[str, Mapping[str, Any]] = {}
+    with SqliteRobotsCache(cache) as stored:
+        for origin, entry in stored.all():
+            row = _facts(origin, entry, agents)
+            # The cache is bounded, and so is this; of the origins of a host, https counts.
+            if row is not None and (row["url"] not in found or origin.startswith("https:")):
+                found[row["url"]] = row
+    write_batches(file, ROBOTS, _batches(found))
+    return file_source(file, ROBOTS)
+
+
+def _batches(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Any]:
+    rows = list(found.values())
+    for start in range(0, len(rows), _BATCH):
+        yield pa.RecordBatch.from_pylist(rows[start : start + _BATCH], schema=ROBOTS)
+
+
+def _facts(origin: str, stored: StoredRobots, agents: tuple[str, ...]) -> dict[str, Any] | None:
+    try:
+        root = canonical(origin + "/")
+    except UrlError:
+        return None
+    row: dict[str, Any] = {"url": root.host, "key": reversed_host(root.host), "robots": "none"}
+    if stored.body is not None:
+        rules = Robots.read(stored.body, agents)
+        row["robots"] = "allowed" if rules.allows(root) else "disallowed"
+        row["crawl_delay"] = rules.crawl_delay.total_seconds() if rules.crawl_delay is not None else None
+        row["sitemaps"] = list(rules.sitemaps[:MOST_SITEMAPS]) or None
+    return row

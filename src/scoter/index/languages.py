@@ -1,0 +1,108 @@
+"""How text is cut into terms: words are folded and stemmed by language; scripts without spaces become pairs of letters.
+
+A term has no accents and no upper case. A language with a stemmer has fields of its own, because an index analyses all
+text of a field alike. Chinese, Japanese, Korean and Thai text is cut into overlapping pairs of characters, so that
+every word of two or more characters can be found without a dictionary.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from operator import add
+from typing import Any, Final
+
+PLAIN: Final = "xx"
+"""The code for all languages without a stemmer."""
+
+STEMMERS: Final = {
+    "ar": "arabic",
+    "da": "danish",
+    "nl": "dutch",
+    "en": "english",
+    "fi": "finnish",
+    "fr": "french",
+    "de": "german",
+    "el": "greek",
+    "hu": "hungarian",
+    "it": "italian",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "es": "spanish",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
+"""The languages with a stemmer, and their names in tantivy."""
+_SAME: Final = {"nb": "no", "nn": "no"}
+
+LONGEST_TERM: Final = 60
+
+# Han, Hiragana, Katakana, Hangul, Thai, Lao, Khmer and Myanmar letters.
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_RUNS: Final = re.compile(f"([{_UNSPACED}]+)")
+_LATER: Final = re.compile("[\u0e00-\U0003ffff]")
+
+
+def code_of(language: str) -> str:
+    """Return the code of the fields for a language.
+
+    >>> code_of("en-GB"), code_of("nb"), code_of("ja"), code_of("")
+    ('en', 'no', 'xx', 'xx')
+    """
+    code = language.replace("_", "-").partition("-")[0].lower()
+    code = _SAME.get(code, code)
+    return code if code in STEMMERS else PLAIN
+
+
+def spaced(text: str) -> str:
+    """Return a text in which runs of letters that are written without spaces are cut into overlapping pairs.
+
+    >>> spaced("東京タワー in Tokyo").split(), spaced("grey seals")
+    (['東京', '京タ', 'タワ', 'ワー', 'in', 'Tokyo'], 'grey seals')
+    """
+    if not is_unspaced(text):
+        return text
+    parts = _RUNS.split(text)  # every second one is a run
+    for number in range(1, len(parts), 2):
+        run = parts[number]
+        if len(run) > 1:
+            parts[number] = " ".join(map(add, run, run[1:]))
+    return " ".join(parts)
+
+
+def is_unspaced(text: str) -> bool:
+    """Return whether a text has letters of a script without spaces."""
+    # The first search is faster, and decides for most languages.
+    return not text.isascii() and _LATER.search(text) is not None and _RUNS.search(text) is not None
+
+
+def unspaced_runs(text: str) -> list[str]:
+    """Return the runs of letters of scripts without spaces.
+
+    >>> unspaced_runs("東京 tower 塔")
+    ['東京', '塔']
+    """
+    found: list[str] = _RUNS.findall(text)
+    return found
+
+
+@lru_cache(maxsize=32)
+def analyzer(code: str) -> Any:
+    """Return tantivy's analyser for the fields of a code."""
+    import tantivy
+
+    builder = (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+        .filter(tantivy.Filter.remove_long(LONGEST_TERM))
+        .filter(tantivy.Filter.lowercase())
+    )
+    if code in STEMMERS:
+        # Stemmers know accents, so folding comes last.
+        builder = builder.filter(tantivy.Filter.stemmer(STEMMERS[code]))
+    return builder.filter(tantivy.Filter.ascii_fold()).build()

@@ -1,0 +1,34 @@
+"""docs/export.md names every field, format and column."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from scoter.export.corpus import CORPUS
+from scoter.export.fields import DEFAULT_FIELDS, FIELDS
+from scoter.export.quality import STOP_WORDS
+from scoter.export.registry import FORMATS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "export.md").read_text("utf-8")
+
+
+def names_in(heading: str) -> list[str]:
+    """Return the names in the first column of the table below a heading."""
+    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
+    return [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+
+
+def test_fields_are_documented() -> None:
+    assert sorted(names_in("Fields")) == sorted(FIELDS)
+    assert f"The default is {', '.join(f'`{name}`' for name in DEFAULT_FIELDS)}." in PAGE
+
+
+def test_formats_are_documented() -> None:
+    assert set(FORMATS) <= set(names_in("Formats"))
+
+
+def test_columns_of_the_corpus_are_documented() -> None:
+    assert sorted(names_in("Texts for language models")) == sorted(CORPUS.names)
+    assert f"stop words applies to {len(STOP_WORDS)} languages" in PAGE
