@@ -26,6 +26,11 @@ CASES = {
     "http://": [],
     "http://. http://- http:///x": [],
     "http://1.2.3.4.5/": [],
+    "http://✪df.ws/x, http://i❤️.ws.": ["http://✪df.ws/x", "http://i❤️.ws"],
+    "https://example.com👍 https://a.example👉https://b.example": [
+        *("https://example.com", "https://a.example", "https://b.example"),
+    ],
+    "http://•example.com http://“df.ws": [],
     # Other schemes are ignored.
     "ftp://example.com/file": [],
     "git+https://example.com/repo": [],
@@ -53,6 +58,8 @@ CASES = {
     "src/example.com C:\\example.com ~example.com x=example.com #example.com @example.com": [],
     "me@example.com, first.name@example.com": [],
     "me@example.com,example.org": ["http://example.org"],
+    "anna.it+news@example.com or anna.it%x=1@example.com": [],
+    "example.com/@user example.org?u=me@b.example": ["http://example.com/@user", "http://example.org?u=me@b.example"],
     # The punctuation of the sentence.
     "See http://example.com/a.": ["http://example.com/a"],
     "See http://example.com.": ["http://example.com"],

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from scoter.core.datum import FetchStatus
 from scoter.core.reply import (
@@ -55,9 +56,7 @@ def test_every_http_status_maps_to_a_reply(status: int, cut: Truncation) -> None
         assert (reply.reason, fetch_status(reply)) == (Reason.RESET, FetchStatus.RETRY)
     elif 200 <= status < 300:
         assert (type(reply), fetch_status(reply)) == (Fetched, FetchStatus.SUCCESS)
-    elif status == 304:
-        assert (type(reply), fetch_status(reply)) == (NotModified, FetchStatus.NOTMODIFIED)
-    elif 300 <= status < 400:
+    elif 300 <= status < 400 and status != 304:
         assert isinstance(reply, Moved)
         assert reply.target == canonical("http://example.com/c")
         assert fetch_status(reply) is (FetchStatus.REDIR_TEMP if status in TEMPORARY else FetchStatus.REDIR_PERM)
@@ -67,11 +66,24 @@ def test_every_http_status_maps_to_a_reply(status: int, cut: Truncation) -> None
     else:
         assert isinstance(reply, Failed)
         assert (reply.transient, fetch_status(reply)) == (True, FetchStatus.RETRY)
-        assert reply.blames_host is (status != 403)
+        assert reply.blames_host is (status not in (304, 403))
         expected = {403: Reason.FORBIDDEN, 429: Reason.BUSY, 503: Reason.BUSY}
         default = Reason.SERVER_ERROR if status >= 500 else Reason.OTHER_STATUS
         assert reply.reason is expected.get(status, default)
     assert reply.exchange is not None
+
+
+@pytest.mark.parametrize("field", [b"If-None-Match: *", b"if-modified-since: Sun, 01 Mar 2026 12:00:00 GMT"])
+def test_304_means_unchanged_only_if_the_request_was_conditional(field: bytes) -> None:
+    asked = b"GET /if-none-match: HTTP/1.1\r\nHost: example.com\r\n"
+
+    plain, conditional = (
+        reply_to(replace(exchange(304), request_head=head), NOW)
+        for head in (asked + b"\r\n", asked + field + b"\r\n\r\n")
+    )
+
+    assert isinstance(plain, Failed)
+    assert (type(conditional), fetch_status(conditional)) == (NotModified, FetchStatus.NOTMODIFIED)
 
 
 def test_incomplete_body_is_a_failure_but_truncated_body_is_not() -> None:

@@ -99,11 +99,18 @@ def test_product_token_ends_at_the_first_invalid_character() -> None:
     assert allowed("User-agent: scoter-news\nDisallow: /", "/")
 
 
-def test_first_agent_name_with_a_group_wins() -> None:
-    text = "User-agent: second\nDisallow: /second\nUser-agent: *\nDisallow: /all"
+def test_groups_of_all_our_names_count() -> None:
+    text = (
+        "User-agent: second\nDisallow: /second\nCrawl-delay: 7\n"
+        "User-agent: first\nDisallow: /first\nCrawl-delay: 2\n"
+        "User-agent: *\nDisallow: /all"
+    )
+    robots = Robots.read(text.encode(), ["first", "second", "third"])
 
+    assert not allowed(text, "/first", "first", "second")
     assert not allowed(text, "/second", "first", "second")
-    assert allowed(text, "/all", "first", "second")
+    assert allowed(text, "/all", "third", "second")
+    assert (robots.group, robots.crawl_delay) == ("first, second", timedelta(seconds=7))
 
 
 def test_unknown_lines_and_rules_before_any_agent_are_ignored() -> None:
@@ -164,11 +171,80 @@ def test_crawl_delay_is_a_number_of_seconds(line: str, delay: float | None) -> N
 
 
 def test_crawl_delay_is_taken_from_our_group() -> None:
-    text = b"User-agent: *\nCrawl-delay: 9\nUser-agent: scoter\nCrawl-delay: 3\nDisallow: /x"
+    text = b"User-agent: *\nCrawl-delay: 9\nDisallow: /y\nUser-agent: scoter\nCrawl-delay: 3\nDisallow: /x"
 
     assert Robots.read(text, ["scoter"]).crawl_delay == timedelta(seconds=3)
     assert Robots.read(text, ["other"]).crawl_delay == timedelta(seconds=9)
     assert Robots.read(text, ["other"]).allows(canonical("http://example.com/x"))
+
+
+@pytest.mark.parametrize("agent", ["scoter", "other"])
+def test_crawl_delay_does_not_end_the_list_of_agents(agent: str) -> None:
+    text = b"User-agent: *\nCrawl-delay: 9\nUser-agent: scoter\nCrawl-delay: 3\nDisallow: /x"
+
+    robots = Robots.read(text, [agent])
+
+    assert robots.crawl_delay == timedelta(seconds=9)
+    assert not robots.allows(canonical("http://example.com/x"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "User-agent *\nDisallow /private/",
+        "user agent *\nDISALLOW\t/private/",
+        "User-agent: *\nDisallow /private/ # without a colon",
+        "User-agent: *\nDisallow /private/: not for robots\nDisallow: /private/",
+        *(
+            f"User-agent: *\n{name}: /private/"
+            for name in [
+                "Disallowed",
+                "Disallows",
+                "Dissallow",
+                "Dissalow",
+                "Disalow",
+                "Diasllow",
+                "Disallaw",
+                "Desallow",
+                "Disllow",
+                "Diallow",
+            ]
+        ),
+        *(
+            f"{name}: *\nDisallow: /private/"
+            for name in [
+                "Useragent",
+                "User agent",
+                "User-agents",
+                "Users-agent",
+                "User-agnet",
+                "Useg-agent",
+                "Ser-agent",
+            ]
+        ),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_rules_are_found_in_any_common_spelling(text: str, encoding: str) -> None:
+    assert not allowed(text.encode(encoding), "/private/x")
+    assert allowed(text.encode(encoding), "/public")
+
+
+def test_big_endian_text_is_read() -> None:
+    assert not allowed(b"\xfe\xff" + "User-agent: *\nDisallow: /a".encode("utf-16-be"), "/a")
+
+
+def test_prose_is_not_taken_for_rules() -> None:
+    text = "User-agent: *\nuser agent strings are listed below\nallow all of them\nDisallow: /a"
+
+    assert not allowed(text, "/a")
+
+
+@pytest.mark.parametrize(
+    "line", ["Crawl-delay 4", "Crawldelay: 4", "Craw-delay: 4", "Clawl-delay: 4", "crawl-deley: 4"]
+)
+def test_crawl_delay_may_be_misspelt(line: str) -> None:
+    assert Robots.read(f"User-agent: *\n{line}".encode(), ["scoter"]).crawl_delay == timedelta(seconds=4)
 
 
 def test_longest_of_several_crawl_delays_wins() -> None:

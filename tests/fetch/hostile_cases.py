@@ -170,7 +170,9 @@ CASES: Final[dict[str, Case]] = {
         "sends a body after 204", (b"HTTP/1.1 204 No\r\n" + LENGTH + b"\r\nhello", KEEP), "fetched", b""
     ),
     "unchanged": Case(
-        "sends a body after 304", (b"HTTP/1.1 304 No\r\n" + LENGTH + b"\r\nhello", KEEP), "not_modified", b""
+        "answers an unconditional request with 304",
+        (b"HTTP/1.1 304 No\r\n" + LENGTH + b"\r\nhello", KEEP),
+        "other_status",
     ),
     "junk": Case("sends junk after the response", (ok() + b"nobody asked\r\n\r\n", KEEP), "fetched"),
     "second": Case("sends an unrequested second response", (ok() + ok(b"evil!"), KEEP), "fetched"),

@@ -172,6 +172,23 @@ def test_all_that_was_decoded_before_the_damage_is_kept(coding: str) -> None:
     assert result.body.startswith(sound)
 
 
+@each_coding
+@pytest.mark.parametrize("kept", [0.1, 0.5, 0.99])
+def test_damaged_or_short_body_counts_as_truncated(coding: str, kept: float) -> None:
+    coded = CODERS[coding](TEXT)
+    at = int(len(coded) * kept)
+
+    for damaged in (coded[:at], coded[:at] + b"\xff" * 2_000):
+        assert decode(damaged, [coding], None).truncation is Truncation.UNSPECIFIED
+
+
+@each_coding
+def test_binary_data_that_is_not_in_its_coding_counts_as_truncated(coding: str) -> None:
+    result = decode(b"\xff\xfe\x00" * 500, [coding], None)
+
+    assert (result.truncation, result.problem != "") == (Truncation.UNSPECIFIED, True)
+
+
 def test_wrong_checksum_loses_no_bytes() -> None:
     coded = bytearray(gzip.compress(TEXT))
     coded[-8] ^= 0xFF
@@ -210,7 +227,7 @@ def test_body_not_in_its_coding_is_returned_unchanged(coding: str) -> None:
 def test_short_text_labelled_gzip_is_returned_unchanged(text: bytes) -> None:
     result = decode(text, ["gzip"], None)
 
-    assert (result.body, result.is_partial) == (text, False)
+    assert (result.body, result.truncation) == (text, Truncation.NOT)
     assert result.problem.startswith("not decoded: not gzip data")
 
 
@@ -262,7 +279,7 @@ def test_a_layer_that_grows_without_giving_anything_ends_at_the_limit() -> None:
     with memory_below(8 * MIB):
         result = decode(empty_members, ["gzip", "gzip"], MIB)
 
-    assert result == DecodedBody(b"", Truncation.LENGTH, "gzip: more than 1000 members", is_partial=True)
+    assert result == DecodedBody(b"", Truncation.LENGTH, "gzip: more than 1000 members")
 
 
 def test_a_huge_window_is_refused_before_it_is_allocated() -> None:

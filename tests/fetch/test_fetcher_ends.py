@@ -39,8 +39,9 @@ async def test_graceful_stop_finishes_requests_in_progress_and_hands_back_the_re
     running.stop()
     assert fake.hold is not None
     fake.hold.set()
-    await asyncio.wait_for(task, 5)
+    last = await asyncio.wait_for(task, 60)
 
+    assert (last.done, last.fetched) == (10, 10)
     assert len(sink.got) <= 200
     assert len({text for text, _ in sink.got}) == len(sink.got)
     reasons = sink.reasons()
@@ -350,13 +351,15 @@ async def test_publisher_error_does_not_stop_the_cleanup(monkeypatch: pytest.Mon
 
     async def endless() -> AsyncIterator[Request]:
         yield Request(url=canonical("http://a.example/"))
-        await asyncio.sleep(0.2)
+        async with asyncio.timeout(60):
+            while len(snapshots) <= 5:
+                await asyncio.sleep(0.01)
 
     monkeypatch.setattr("scoter.fetch.fetcher._TICK", 0.01)
     snapshots: list[Snapshot] = []
     running = fetcher(Fake(), on_snapshot=snapshots.append)
     running._publishers = ProgressPublishers([Broken()])
 
-    await asyncio.wait_for(running.run(endless(), Sink()), 5)
+    await asyncio.wait_for(running.run(endless(), Sink()), 60)
 
     assert len(snapshots) > 5

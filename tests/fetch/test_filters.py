@@ -10,11 +10,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fetch.fakes import Clock, Web, answer, request
+from tests.fetch.fakes import Clock, Web, answer, exchange, request
 
 from scoter.compose import guard
 from scoter.config import load
-from scoter.core.reply import Failed, Fetched, Gone, Reason, Reply, Request
+from scoter.core.reply import Failed, Fetched, Gone, NotModified, Reason, Reply, Request
 from scoter.core.url import Url
 from scoter.fetch.filters import Check, Count, Deadline, Polite, Retry, RetryBudget, kind_of
 from scoter.fetch.network.guard import Guard
@@ -206,7 +206,7 @@ def test_every_reply_has_a_kind() -> None:
 
     assert kind_of(answer(url, 200)) == "fetched"
     assert kind_of(answer(url, 301, Location="/x")) == "moved"
-    assert kind_of(answer(url, 304)) == "not_modified"
+    assert kind_of(NotModified(exchange(url, 304))) == "not_modified"
     assert kind_of(answer(url, 404)) == "not_found"
     assert kind_of(Failed(url, Reason.TLS)) == "tls"
 

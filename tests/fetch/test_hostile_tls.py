@@ -18,7 +18,7 @@ from tests.fetch.hostile import KEEP, config_for, ok, serving
 from scoter.config import Config
 from scoter.core.reply import Failed, Fetched, Reply, Request
 from scoter.core.url import canonical
-from scoter.fetch.filters import kind_of
+from scoter.fetch.filters import Retry, RetryBudget, kind_of
 from scoter.fetch.protocols.http import HttpProtocol
 from scoter.plugins import Setup
 
@@ -126,6 +126,47 @@ async def test_broken_handshake_is_not_reported_as_a_certificate_error(
     assert isinstance(second, Fetched), second
     assert second.exchange.tls_problem == ""
     assert len(accepted) == 2
+
+
+async def test_request_is_repeated_over_http_1_if_the_server_requires_it(authority: Authority) -> None:
+    context = authority.sign("downgrade", HOST)
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    spoken: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if writer.get_extra_info("ssl_object").selected_alpn_protocol() == "h2":
+                await refuse_http_2(reader, writer)
+            while await reader.readuntil(b"\r\n\r\n"):
+                spoken.append("1.1")
+                writer.write(ok())
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def refuse_http_2(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
+        writer.write(b"\0\0\0" + b"\4" + bytes(5))  # SETTINGS
+        while True:
+            head = await reader.readexactly(9)
+            await reader.readexactly(int.from_bytes(head[:3], "big"))
+            if head[3] == 1:  # HEADERS: answer with RST_STREAM, HTTP_1_1_REQUIRED
+                spoken.append("2")
+                writer.write(b"\0\0\4" + b"\3\0" + head[5:9] + (0xD).to_bytes(4, "big"))
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=context)
+    config = config_for(listening.sockets[0].getsockname()[1], "http.http2=true")
+    protocol = HttpProtocol(Setup(config), options=[(pycurl.CAINFO, str(authority.file))])
+    retry = Retry(RetryBudget(ratio=1.0))
+    asked = Request(url=canonical(f"https://{HOST}/"))
+    replies = [await retry(asked, protocol.fetch) for _ in range(2)]
+    await protocol.close()
+    listening.close()
+
+    assert all(isinstance(reply, Fetched) for reply in replies), replies
+    assert spoken == ["2", "1.1", "1.1"]
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,9 +11,10 @@ from tests.fetch.http_servers import get, lines_of, protocol, response, server
 
 from scoter import __version__
 from scoter.config import load
-from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Request, Truncation
+from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Request, Truncation, header
 from scoter.core.url import canonical
 from scoter.errors import ConfigError
+from scoter.fetch.filters import Retry, RetryBudget
 from scoter.fetch.protocols.http import HttpProtocol
 from scoter.plugins import Setup
 
@@ -92,16 +93,80 @@ async def test_line_breaks_in_values_add_no_fields(end: str) -> None:
 
 
 async def test_known_page_is_requested_conditionally() -> None:
-    moment = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    known = {"last_modified": "Sunday, 06-Nov-94 08:49:37 GMT", "etag": 'W/"v1"'}
     async with server(lambda head: response(b"", status="304 Not Modified")) as (port, heads):
-        reply = await get(port, "http://example.com/", modified_since=moment, etag='"v1"')
-        off = "http.enable_if_modified_since_header=false"
-        await get(port, "http://example.com/", off, modified_since=moment, etag='"v1"')
+        reply = await get(port, "http://example.com/", **known)
+        off = await get(port, "http://example.com/", "http.enable_if_modified_since_header=false", **known)
 
     assert isinstance(reply, NotModified)
-    assert "If-Modified-Since: Sun, 01 Mar 2026 12:00:00 GMT" in lines_of(heads[0])
-    assert 'If-None-Match: "v1"' in lines_of(heads[0])
+    assert "If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT" in lines_of(heads[0])
+    assert 'If-None-Match: W/"v1"' in lines_of(heads[0])
     assert b"If-" not in heads[1]
+    assert isinstance(off, Failed)
+    assert (off.reason, off.detail) == (Reason.OTHER_STATUS, "HTTP 304 to an unconditional request")
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nhello",
+        "Content-Length: many\r\n\r\nhello",
+        "Content-Length: 3\r\nContent-Length: 5\r\n\r\nhello",
+        "Transfer-Encoding: unknown\r\n\r\nhello",
+    ],
+)
+async def test_target_of_a_redirect_is_taken_even_if_its_body_is_framed_wrongly(framing: str) -> None:
+    async with server(lambda head: f"HTTP/1.1 301 Moved\r\nLocation: /new\r\n{framing}".encode()) as (port, _):
+        moved = await get(port, "http://example.com/")
+    async with server(lambda head: f"HTTP/1.1 301 Moved\r\n{framing}".encode()) as (port, _):
+        lost = await get(port, "http://example.com/")
+    async with server(lambda head: f"HTTP/1.1 200 OK\r\nLocation: /new\r\n{framing}".encode()) as (port, _):
+        page = await get(port, "http://example.com/")
+
+    assert isinstance(moved, Moved)
+    assert moved.target == canonical("http://example.com/new")
+    for reply in (lost, page):
+        assert isinstance(reply, Failed)
+        assert reply.reason is Reason.MALFORMED
+
+
+@pytest.mark.parametrize(
+    "framing",
+    [
+        "Content-Length: abc",
+        "Content-Length: 3\r\nContent-Length: 5",
+        "Transfer-Encoding: unknown",
+        "Content-Length: -1\r\nTransfer-Encoding: chunked",
+    ],
+)
+async def test_target_of_a_redirect_is_taken_even_after_an_invalid_length(framing: str) -> None:
+    said = f"HTTP/1.1 301 Moved\r\n{framing}\r\nX: 1\r\nLocation: /new\r\nSet-Cookie: a=b\r\n\r\nhello"
+    async with server(lambda head: said.encode()) as (port, heads), protocol(port) as http:
+        retry, asked = Retry(RetryBudget(ratio=1.0)), Request(url=canonical("http://example.com/"))
+
+        reply = await retry(asked, http.fetch)
+
+        assert isinstance(reply, Moved)
+        assert reply.target == canonical("http://example.com/new")
+        assert (reply.exchange.truncation, reply.exchange.body) == (Truncation.UNSPECIFIED, b"")
+        assert header(reply.exchange.headers, "Set-Cookie") == "a=b"
+        assert len(heads) == 2
+        assert heads[0] == heads[1]
+
+
+async def test_page_that_replaces_a_redirect_of_invalid_length_is_fetched_whole() -> None:
+    said = [b"HTTP/1.1 301 Moved\r\nContent-Length: abc\r\nLocation: /new\r\n\r\n", response(b"hello")]
+    async with server(lambda head: said[min(len(heads) - 1, 1)]) as (port, heads), protocol(port) as http:
+        asked = Request(url=canonical("http://example.com/"))
+        retry = Retry(RetryBudget(ratio=1.0))
+
+        first, second = await retry(asked, http.fetch), await retry(asked, http.fetch)
+
+        assert isinstance(first, Failed)
+        assert first.reason is Reason.MALFORMED
+        assert isinstance(second, Fetched)
+        assert second.exchange.body == b"hello"
 
 
 async def test_body_over_the_limit_is_truncated() -> None:
@@ -115,6 +180,27 @@ async def test_body_over_the_limit_is_truncated() -> None:
     for reply in (whole, unlimited):
         assert isinstance(reply, Fetched)
         assert (len(reply.exchange.body), reply.exchange.truncation) == (100_000, Truncation.NOT)
+
+
+async def test_first_bytes_of_a_body_are_requested_and_no_more_are_read() -> None:
+    def answer(head: bytes) -> bytes:
+        if head.startswith(b"GET /deaf "):
+            return response(b"x" * 100_000)
+        return (
+            b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-999/5000\r\nContent-Length: 1000\r\n\r\n"
+            + b"x" * 1000
+        )
+
+    async with server(answer) as (port, heads):
+        part = await get(port, "http://example.com/", first_bytes=1000)
+        deaf = await get(port, "http://example.com/deaf", first_bytes=1000)
+        await get(port, "http://example.com/whole")
+
+    assert isinstance(part, Fetched)
+    assert isinstance(deaf, Fetched)
+    assert (len(part.exchange.body), part.exchange.truncation) == (1000, Truncation.UNSPECIFIED)
+    assert (len(deaf.exchange.body), deaf.exchange.truncation) == (1000, Truncation.LENGTH)
+    assert [b"Range: bytes=0-999\r\n" in head for head in heads] == [True, True, False]
 
 
 async def test_page_limit_does_not_truncate_robots_txt() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from tests.fetch.hostile import KEEP, RESET, Pause, Step, config_for, ok, serving
+from tests.fetch.http_servers import response, server
 
 import scoter
 from scoter.config import load
@@ -80,6 +83,64 @@ async def test_redirect_to_a_blocked_host_is_reported() -> None:
         pages = {page.asked: page async for page in scoter.fetch_pages(urls, config=config)}
 
     assert pages[urls[1]].problem == "purged: the redirect leads to a host that failed too often"
+
+
+@pytest.mark.parametrize(("kept", "fetched"), [(True, True), (False, False)])
+async def test_redirect_to_itself_that_sets_a_cookie_is_followed_once(kept: bool, fetched: bool) -> None:
+    def answer(head: bytes) -> bytes:
+        if b"/robots.txt" in head:
+            return response(b"", status="404 Not Found")
+        if b"Cookie: seen=1" in head and b"/wall" in head:
+            return response(b"page")
+        return response(b"", "Location: " + head.split()[1].decode(), "Set-Cookie: seen=1; Path=/", status="302 Found")
+
+    urls = ["http://site.test/wall", "http://other.test/loop"]
+    async with server(answer) as (port, heads):
+        config = config_for(port, f"http.keep_cookies={str(kept).lower()}")
+        pages = {page.asked: page async for page in scoter.fetch_pages(urls, config=config)}
+
+    wall, loop = (pages[url] for url in urls)
+    assert (wall.ok, wall.content) == (fetched, b"page" if fetched else b"")
+    assert loop.problem
+    assert sum(b"/loop" in head for head in heads) == (2 if kept else 1)
+
+
+async def test_first_page_waits_for_the_crawl_delay_just_learned() -> None:
+    times: dict[str, float] = {}
+
+    def answer(head: bytes) -> bytes:
+        path = head.split()[1].decode()
+        times[path] = time.monotonic()
+        return response(b"User-agent: *\nCrawl-delay: 1" if path == "/robots.txt" else b"page")
+
+    async with server(answer) as (port, _):
+        config = config_for(port, "fetch.min_crawl_delay=0s")
+        pages = [page async for page in scoter.fetch_pages(["http://site.test/a"], config=config)]
+
+    assert [page.ok for page in pages] == [True]
+    assert times["/a"] - times["/robots.txt"] >= 1.0
+
+
+async def test_damaged_and_partial_responses_are_truncated() -> None:
+    packed = gzip.compress(b"seals and otters" * 100)
+    partial = b"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 0-4/%d\r\nContent-Length: 5\r\n\r\nhello"
+    places = {
+        "/short": ok(packed[:-9], b"Content-Encoding: gzip"),
+        "/whole": ok(packed, b"Content-Encoding: gzip"),
+        "/part": partial % 500,
+        "/all": partial % 5,
+    }
+    async with serving({path: (answer, KEEP) for path, answer in places.items()}) as server:
+        urls = [f"http://h.test{path}" for path in places]
+        pages = {page.asked: page async for page in scoter.fetch_pages(urls, config=config_for(server.port))}
+
+    assert all(page.ok for page in pages.values())
+    assert {path: pages[f"http://h.test{path}"].truncated for path in places} == {
+        "/short": True,
+        "/whole": False,
+        "/part": True,
+        "/all": False,
+    }
 
 
 async def test_failed_url_is_yielded_with_its_problem(web: SimServer) -> None:

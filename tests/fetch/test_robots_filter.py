@@ -67,6 +67,15 @@ async def test_partial_rule_of_a_truncated_robots_txt_is_ignored() -> None:
     assert isinstance(await robots(request("http://example.com/private"), web), Gone)
 
 
+async def test_part_of_a_robots_txt_is_not_enough() -> None:
+    web = Web({ROBOTS: lambda url: Fetched(replace(exchange(url, 206, RULES), truncation=Truncation.UNSPECIFIED))})
+
+    reply = await robots_filter()(request(PAGE), web)
+
+    assert isinstance(reply, Failed)
+    assert reply.reason is Reason.ROBOTS_UNREACHABLE
+
+
 async def test_proxy_407_for_robots_txt_does_not_allow_the_site() -> None:
     web = Web({ROBOTS: 407, PAGE: b"page"})
     clock = Clock()

@@ -128,6 +128,16 @@ def test_a_crawl_delay_replaces_the_delay_but_not_below_its_minimum() -> None:
     assert [taken(bench, 1.9), taken(bench, 2.0), taken(bench, 19.9), taken(bench, 20.0)] == [None, "b2", None, "a2"]
 
 
+def test_a_crawl_delay_counts_from_the_request_that_showed_it() -> None:
+    bench = filled(workbench(Policy(delay=seconds(5), min_crawl_delay=seconds(2))), "a1", "a2")
+    taken(bench, 0.0)
+    bench.done("a", SERVED, 1.0)  # robots.txt
+
+    bench.set_crawl_delay("a", 20.0)
+
+    assert [taken(bench, 20.9), taken(bench, 21.0)] == [None, "a2"]
+
+
 def test_a_host_with_a_crawl_delay_is_asked_one_request_at_a_time() -> None:
     bench = filled(workbench(Policy(threads=4)), "a1", "a2", "a3")
     taken(bench, 0.0)

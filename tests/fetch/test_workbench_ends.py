@@ -87,7 +87,8 @@ def test_stats_explain_why_nothing_is_fetched() -> None:
     for number, host in enumerate(hosts):
         bench.done(host, FAILED if number < 3 else SERVED, 1.0)
 
-    assert str(bench.stats(4.0)) == "12 hosts waiting for their delay (next in 2.0 s), 3 blocked, 36 queued"
+    next_hosts = "next in 2.0 s: host10, host11, host12, …"
+    assert str(bench.stats(4.0)) == f"12 hosts waiting for their delay ({next_hosts}), 3 blocked, 36 queued"
     assert repr(bench) == "Workbench(12 hosts waiting for their delay, 3 blocked, 36 queued)"
 
 

@@ -14,18 +14,19 @@ from scoter.builtin.scoring import OpicScoring
 from scoter.builtin.signatures import Md5Signature
 from scoter.config import load
 from scoter.core.page import Content, Page
-from scoter.core.url import Url
+from scoter.core.url import Url, canonical
 from scoter.errors import ConfigError
 from scoter.parse import ContentParser, Parsed, ParseFailed
 from scoter.parse.chain import ParserChain, read_types
 from scoter.parse.html import options
+from scoter.parse.mediatype import make_content
 from scoter.parse.parser_process import ParserProcess
 from scoter.parse.parsers import HtmlParser, TextParser
 from scoter.plugins import ParseFilter, Parser, Setup, installed
 
 CONFIG = load()
 PARSERS: Sequence[tuple[str, Parser]] = [("html", HtmlParser(Setup(CONFIG))), ("text", TextParser(Setup(CONFIG)))]
-SUSPICIOUS = b"<div>" * 9_000 + b"end"
+SUSPICIOUS = b"<svg>" + b"<div/>" * 9_000 + b"end"
 
 
 class UpperCaseFilter:
@@ -160,7 +161,7 @@ async def test_suspicious_page_does_not_block_the_event_loop() -> None:
 async def test_close_does_not_wait_for_a_hostile_page() -> None:
     both = ContentParser(CONFIG, PARSERS, process=CountingProcess())
     await both.parse_async(content(SUSPICIOUS))  # starts the process
-    hostile = asyncio.create_task(both.parse_async(content(b"<div>" * 200_000)))
+    hostile = asyncio.create_task(both.parse_async(content(b"<svg>" + b"<div/>" * 200_000)))
     done, _ = await asyncio.wait([hostile], timeout=0.1)
     assert not done
 
@@ -410,3 +411,25 @@ def test_text_is_extracted_for_plug_ins_that_may_use_it(
 
     assert not options.is_text_needed(config)
     assert options.is_text_needed(load(overrides=["parse.store_text=false", setting]))
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body"),
+    [("text/html", b'<meta http-equiv=refresh content="0; /meta"><a href=/a>a</a>'), ("text/plain", b"moved")],
+)
+def test_refresh_header_field_counts_like_the_meta_element_and_before_it(media_type: str, body: bytes) -> None:
+    url = canonical("http://a.example/here")
+
+    def parsed(refresh: str) -> Page:
+        headers = (("Content-Type", media_type), ("refresh", refresh))
+        outcome = parsing().parse(make_content(url, headers, body, sniff=False))
+        assert isinstance(outcome, Parsed)
+        return outcome.page
+
+    soon, later, reload = parsed("0;url=/caf\xc3\xa9"), parsed("30; URL=there"), parsed("5")
+    assert soon.refresh is not None
+    assert (soon.refresh.target, soon.refresh.is_redirect) == (canonical("http://a.example/caf%C3%A9"), True)
+    assert later.refresh is not None
+    assert not later.refresh.is_redirect
+    assert (later.outlinks[-1].target, later.outlinks[-1].kind) == (canonical("http://a.example/there"), "refresh")
+    assert (reload.refresh is not None) == (media_type == "text/html")

@@ -92,6 +92,41 @@ def test_empty_comments_do_not_split_words() -> None:
     assert read("<p>Page <!-- -->3<!-- --> of 9</p>").text == "Page 3 of 9"
 
 
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<nav><a href=/>Home</a><a href=/a>About</a><a href=/b>Us</a></nav>", "Home About Us"),
+        ("<NAV><A href=/>Home</A><A href=/a>About</A></NAV>", "Home About"),
+        ("<a href=/><b>Home</b></a><a href=/a><b>About</b></a>", "Home About"),
+        ("<h1><a href=/>Home</a><a href=/a>About</a></h1>", "Home About"),
+        ("<table><tr><td>1<td><a href=/>2</a><td><b>3</b></table>", "1\n2\n3"),
+        ("<table><tr><td>1</td><td>2</td></tr><tr><th>3</th><td>4</td></tr></table>", "1\n2\n3\n4"),
+        ("<button>Buy</button><button>Sell</button><select><option>a</option><option>b</option></select>", None),
+        ("<a href=/x>W</a><a href=/x>ord</a> <b>W</b>ord <a href=/y>un</a>real", "Word Word unreal"),
+        ("<a name=x></a><a href=/y>un</a>real, <a href=/1>1</a>,<a href=/2>2</a>", "unreal, 1,2"),
+        ("<span><a href=/>Home</a></span><span><a href=/a>About</a></span>", "Home About"),
+        ("<a href=/>Home</a><span><b><a href=/a>About</a></b></span><a href=/b>Us</a>", "Home About Us"),
+        ("<i><span><a href=/>Home</a></span></i><a href=/a><span>About</span></a>", "Home About"),
+        ("<a href=/>Home</a><i class=icon></i><b><u></u></b><a href=/a>About</a>", "Home About"),
+        (
+            "<b>H</b>ome <span>foo</span><span>bar</span> <b><a href=/x>W</a></b><i><a href=/x>ord</a></i>",
+            "Home foobar Word",
+        ),
+        ("<span><a href=/x>un</a></span>real <span>un</span><a href=/x>real</a>", "unreal unreal"),
+        ("<span><a href=/1>1</a>,</span><span><a href=/2>2</a></span>(<a href=/3>3</a>)", "1,2(3)"),
+        ("<unknown><a href=/>Home</a></unknown><a href=/a>About</a>", "Home\nAbout"),
+    ],
+)
+def test_adjacent_links_and_cells_are_separate_words(page: str, text: str | None) -> None:
+    assert read(page).text == (text or "Buy\nSell\na\nb")
+
+
+def test_anchor_texts_of_adjacent_links_are_their_own() -> None:
+    found = read("<a href=/>Home</a><a href=/a>About</a>")
+
+    assert [link.anchor for link in found.outlinks] == ["Home", "About"]
+
+
 def test_configured_line_separator_ends_a_line() -> None:
     assert read("<p>a<span>b</span>c", HtmlOptions(line_separators=("span",))).text == "a\nb\nc"
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scoter.config import load
 from scoter.core.chain import Scope
 from scoter.core.page import Outlink, Page
+from scoter.core.scoring import OpicRules
 from scoter.core.url import Url, canonical
 from scoter.parse.links import LinkRules
 from scoter.parse.records import DropReason
@@ -84,8 +85,27 @@ def test_links_keep_their_order_and_targets_are_unique() -> None:
         ("http://b.example/", "B"),
         ("http://c.example/", "C"),
     ]
+    assert [link.count for link in kept.links] == [2, 2]
     assert kept.found == 4
     assert kept.dropped == {DropReason.REPEATED: 2}
+
+
+def test_repeated_links_count_towards_the_limit() -> None:
+    kept = rules("db.max_outlinks_per_page=3").keep(
+        page("http://b.example/", "http://b.example/", "http://c.example/", "http://d.example/", "http://b.example/")
+    )
+
+    assert [(link.target.host, link.count) for link in kept.links] == [("b.example", 2), ("c.example", 1)]
+    assert kept.dropped == {DropReason.REPEATED: 1, DropReason.TOO_MANY: 2}
+
+
+def test_repeated_links_get_a_share_of_the_score_each() -> None:
+    home, item = "http://a.example/home", "http://a.example/item"
+
+    kept = rules().keep(page(home, item, home, home))
+    scored = OpicRules().distribute(1.0, "a.example", kept.links, kept.found)
+
+    assert [(link.target.text, link.score) for link in scored] == [(home, 0.75), (item, 0.25)]
 
 
 def test_nofollow_page_keeps_no_links() -> None:

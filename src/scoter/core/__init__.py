@@ -13,8 +13,12 @@ and tested over its whole range. An import contract enforces this.
 - ``schedule``        when a page is due again
 - ``scoring``         the chain of scoring filters; OPIC and depth
 - ``signature``       when two pages are duplicates, or nearly
+- ``similarity``      cosine similarity of texts
+- ``traps``           the signs of a crawler trap in URLs and texts
 - ``reply``           requests and replies
+- ``representative``  which URL of a redirect people should see
 - ``page``            a parsed page
+- ``document``        documents for search indexes
 - ``metadata``        what a page says about itself
 - ``robots``          robots.txt rules
 - ``robots_records``  the records of ``robots``

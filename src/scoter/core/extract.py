@@ -52,14 +52,19 @@ _ENDS: Final = (
     "\U0001f000-\U0001ffff"
 )
 _HTTP: Final = "[hH][tT][tT][pP][sS]?"
-_RUN: Final = r"(?P<name>[^\W_][\w-]*+(?:\.[\w-]++)++)(?!@|://)"
+# Not a name before "@": anna.it+news@example.com is an e-mail address.
+_RUN: Final = r"(?P<name>[^\W_][\w-]*+(?:\.[\w-]++)++)(?!://|[\w.%+&=$~-]{0,64}+@)"
+_SYMBOLS: Final = "\u2190-\u27bf\u2b00-\u2bff\ufe0f\U0001f000-\U0001ffff"
 
 # A name after one of these signs is part of something else. Possessive quantifiers keep matching linear.
 _START = re.compile(rf"(?P<http>{_HTTP}://)|(?<![\w.@/\\=&%#~+$-]){_RUN}")
 _NAME = re.compile(_RUN)
 _AUTHORITY = re.compile(
-    r"(?:[\w.~!$&*+=:%-]{1,256}+@)?+(?P<host>\[[0-9a-fA-F:.]{2,45}\]|[^\W_](?:[\w-]|\.(?=\w)){0,252}+)(?!\w)"
+    r"(?:[\w.~!$&*+=:%-]{1,256}+@)?+(?P<host>\[[0-9a-fA-F:.]{2,45}\]"
+    # Symbols are part of a host before its first dot (http://✪df.ws); later they end it.
+    rf"|(?:(?![_-])[{_SYMBOLS}\w-]{{1,63}}+(?=\.\w)|[^\W_][\w-]{{0,252}}+)(?:[\w-]|\.(?=\w)){{0,252}}+)(?!\w)"
 )
+_WORD = re.compile(r"[^\s<>\"'()\[\]{}]*+")
 _GLUED = re.compile(rf"\.?{_HTTP}$")
 _PORT = re.compile(r":[0-9]{1,5}(?![0-9])")
 _TURN = re.compile(rf"[()\[\]{{}}'?{_ENDS}{_CJK}]|[,;|](?={_HTTP}://)")
@@ -109,6 +114,8 @@ def _candidates(text: str) -> Iterator[str]:
             if end is not None:
                 end, at = _extent(text, first, end)
                 yield text[first:end]
+            elif _AUTHORITY.match(text, at) is None and (word := _WORD.match(text, at)):
+                at = word.end()  # no host is cut out of what follows a scheme
             continue
         for begin, stop in _names(text, first, at):
             if _is_site(text, begin, stop):

@@ -68,7 +68,8 @@ class PageMetadata(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The metadata that a page declares. URLs are absolute and canonical; texts are one line, without markup.
 
     ``sources`` maps each field that is set to its source: ``opengraph``, ``twitter``, ``jsonld``,
-    ``microdata``, ``rdfa``, ``dublincore``, ``microformats``, ``link``, ``meta``, ``html``, ``feed`` or ``content``.
+    ``microdata``, ``rdfa``, ``dublincore``, ``microformats``, ``link``, ``meta``, ``html``, ``feed``,
+    ``content`` or, for the icon of a page that declares none, ``guess`` (``/favicon.ico``, not fetched).
     """
 
     title: str = ""

@@ -1,4 +1,4 @@
-"""A parsed page: the record that parsers create, parse filters change and indexing filters read."""
+"""A parsed page: the record that parsers create and parse filters change."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from scoter.core.url import Url
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
+VALUE_SEPARATOR = "\t"
+"""Separates the values of one metadata key; no value contains it."""
+
 SOON = 5.0
 """Seconds below which a refresh counts as a redirect."""
 
@@ -21,7 +24,8 @@ SOON = 5.0
 class Content(Struct, frozen=True, kw_only=True):
     """The bytes of a response with their detected media type.
 
-    ``encoding`` is the charset in the header, ``robots`` the ``X-Robots-Tag`` fields, one per line.
+    ``encoding`` is the charset in the header, ``robots`` the ``X-Robots-Tag`` fields, one per line, ``refresh`` the
+    ``Refresh`` field.
     """
 
     url: Url
@@ -30,6 +34,7 @@ class Content(Struct, frozen=True, kw_only=True):
     encoding: str = ""
     metadata: Mapping[str, str] = EMPTY
     robots: str = ""
+    refresh: str = ""
     truncated: bool = False
 
 
@@ -38,7 +43,8 @@ class Outlink(Struct, frozen=True, kw_only=True, gc=False):
 
     ``kind`` is where it was found: an element's name (``a``, ``area``, ``link``, ``img``, ``iframe``, ``form``,
     ``script`` ...), ``media`` (video, audio and their sources), ``refresh``, ``text`` (an address in a text or script),
-    ``feed`` or ``sitemap``.
+    ``feed`` or ``sitemap``. ``extra`` and ``metadata`` are what the target's record gets if the link adds it to the
+    crawldb. ``count`` says how many links of the page lead to the target.
     """
 
     target: Url
@@ -47,6 +53,8 @@ class Outlink(Struct, frozen=True, kw_only=True, gc=False):
     kind: str = "a"
     score: float = 0.0
     extra: Mapping[str, Any] = EMPTY
+    metadata: Mapping[str, str] = EMPTY
+    count: int = 1
 
 
 class Refresh(Struct, frozen=True):
@@ -116,9 +124,10 @@ class Page(Struct, frozen=True, kw_only=True):
     doubt: str = ""
 
 
-class Document(Struct, frozen=True, kw_only=True):
-    """A document for a search index: an id and fields with one or more values each."""
+def split_values(text: str) -> tuple[str, ...]:
+    """Return the values of a metadata key.
 
-    id: str
-    fields: Mapping[str, tuple[Any, ...]]
-    boost: float = 1.0
+    >>> split_values("Grey seals\\tWalrus"), split_values("")
+    (('Grey seals', 'Walrus'), ())
+    """
+    return tuple(text.split(VALUE_SEPARATOR)) if text else ()

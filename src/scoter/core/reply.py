@@ -28,14 +28,17 @@ Headers: TypeAlias = tuple[tuple[str, str], ...]
 class Request(Struct, frozen=True, kw_only=True):
     """One hop to make: the URL, its validators, and further header fields.
 
-    ``context`` is opaque data that lets the caller match the reply to the request.
+    The validators are the server's ``Last-Modified`` and ``ETag`` of our copy, verbatim: many servers compare dates for
+    equality. ``context`` is opaque data that lets the caller match the reply to the request. ``first_bytes`` asks only
+    for the beginning of the body, if not 0.
     """
 
     url: Url
-    modified_since: datetime | None = None
+    last_modified: str = ""
     etag: str = ""
     headers: Headers = ()
     context: bytes = b""
+    first_bytes: int = 0
 
 
 class Truncation(StrEnum):
@@ -45,6 +48,7 @@ class Truncation(StrEnum):
     LENGTH = "length"
     TIME = "time"
     DISCONNECT = "disconnect"
+    UNSPECIFIED = "unspecified"  # its content coding is damaged, or the server sent only a part
 
 
 class Timings(Struct, frozen=True, kw_only=True):
@@ -113,6 +117,7 @@ class Reason(StrEnum):
     ROBOTS_UNREACHABLE = "robots_unreachable"
     BROKEN_PLUGIN = "broken_plugin"
     PURGED = "purged"
+    DEFERRED = "deferred"  # its host is on hold for longer than a fetch waits
     STOPPED = "stopped"
 
 
@@ -154,7 +159,7 @@ class Failed(Struct, frozen=True):
     """No usable response.
 
     ``transient`` says whether a retry may help, ``blames_host`` whether it counts as a failure of the host.
-    ``retry_after`` is how long the server asked us to wait.
+    ``retry_after`` is how long the server asked us to wait. ``is_repeatable`` asks for one more request soon.
     """
 
     url: Url
@@ -164,6 +169,7 @@ class Failed(Struct, frozen=True):
     blames_host: bool = True
     retry_after: timedelta | None = None
     exchange: Exchange | None = None
+    is_repeatable: bool = False
 
 
 Reply: TypeAlias = Fetched | Moved | NotModified | Gone | Failed
@@ -182,12 +188,18 @@ def header(headers: Iterable[tuple[str, str]], name: str) -> str:
     return ""
 
 
+def sets_cookie_for_itself(reply: Moved, url: Url) -> bool:
+    """Tell whether a redirect leads to the requested URL itself, but sets a cookie that may change the answer."""
+    return reply.target == url and reply.exchange.header("Set-Cookie") != ""
+
+
 LONGEST_RETRY_AFTER = timedelta(days=1)
 
 _TEMPORARY = frozenset({302, 303, 307})
 _GONE = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND, 410: Reason.REMOVED}
 _BUSY = frozenset({429, 503})
 _DIGITS = re.compile("[0-9]+")
+_CONDITION = re.compile(rb"^if-(?:modified-since|none-match):", re.IGNORECASE | re.MULTILINE)
 
 
 def reply_to(exchange: Exchange, now: datetime) -> Reply:
@@ -202,8 +214,11 @@ def reply_to(exchange: Exchange, now: datetime) -> Reply:
             return Failed(exchange.url, Reason.RESET, "the body ended before its length", exchange=exchange)
         case 2:
             return Fetched(exchange)
-        case 3 if status == 304:
+        case 3 if status == 304 and _CONDITION.search(exchange.request_head):
             return NotModified(exchange)
+        case 3 if status == 304:
+            detail = "HTTP 304 to an unconditional request"
+            return Failed(exchange.url, Reason.OTHER_STATUS, detail, blames_host=False, exchange=exchange)
         case 3:
             location = exchange.header("Location")
             target = join(exchange.url, as_url(location)) if location else None

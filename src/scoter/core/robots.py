@@ -31,22 +31,19 @@ _PRODUCT_END: Final = re.compile(r"[/\s]")
 _ODD: Final = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
 Field = Literal["agent", "allow", "disallow", "delay", "sitemap"]
-_FIELDS: Final[dict[str, Field]] = {
-    "user-agent": "agent",
-    "useragent": "agent",
-    "user agent": "agent",
+# With the misspellings that Google's parser or crawler-commons accepts.
+_SPELLINGS: Final[dict[Field, str]] = {
+    "agent": "user-agent, useragent, user agent, user-agents, users-agent, user-agnet, useg-agent, ser-agent",
     "allow": "allow",
-    "disallow": "disallow",
-    # Common misspellings.
-    "dissallow": "disallow",
-    "dissalow": "disallow",
-    "disalow": "disallow",
-    "crawl-delay": "delay",
-    "crawl delay": "delay",
-    "sitemap": "sitemap",
-    "site-map": "sitemap",
-    "sitemaps": "sitemap",
+    "disallow": "disallow, dissallow, dissalow, disalow, diasllow, disallaw, "
+    "disllow, desallow, dssalow, dsallow, diallow",
+    "delay": "crawl-delay, crawl delay, crawldelay, clawl-delay, craw-delay, crawl-deley",
+    "sitemap": "sitemap, sitemaps, site-map",
 }
+_FIELDS: Final[dict[str, Field]] = {name: field for field, names in _SPELLINGS.items() for name in names.split(", ")}
+# Longest names first: "user-agents" is not "user-agent" and a rest.
+_WITHOUT_COLON: Final = re.compile(f"({'|'.join(sorted(_FIELDS, key=len, reverse=True))})[ \\t]+(.+)", re.IGNORECASE)
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Robots:
@@ -92,7 +89,7 @@ class Robots:
 
     @classmethod
     def read(cls, body: bytes, agents: Sequence[str]) -> Robots:
-        """Parse a robots.txt for the first of our names that has a group, else for ``*``."""
+        """Parse a robots.txt for our names: all groups that name any of them count, else those for ``*``."""
         groups = _RobotsGroups()
         for number, field, value in _fields(body):
             groups.add(number, field, value)
@@ -191,23 +188,29 @@ class _RobotsGroups:
                 self._agents_open = True
             self._members.append((value, self._current))
             return
-        # A Crawl-delay ends the list of agents too, as authors intend.
-        self._agents_open = False
-        if field == "delay":
+        if field == "delay":  # ends no list of agents: it is not a rule (RFC 9309 2.2.4)
             # The longest delay wins, within a group and among groups.
             delays = [each for each in (self._current.delay, _seconds(value)) if each is not None]
             self._current.delay = max(delays, default=None)
-        elif value:  # an empty rule matches nothing
+            return
+        self._agents_open = False
+        if value:  # an empty rule matches nothing
             self._current.rules.append(RobotsRule(field == "allow", value, number))
 
     def choose(self, agents: Sequence[str]) -> Robots:
-        for wanted in (*agents, "*"):
-            chosen = {id(group): group for name, group in self._members if _speaks_to(name, wanted)}
+        for ours in (agents, ("*",)):
+            chosen: dict[int, _RobotsGroup] = {}
+            named: dict[str, None] = {}  # in our order, since the first is the name we send
+            for wanted in ours:
+                for name, group in self._members:
+                    if _speaks_to(name, wanted):
+                        chosen[id(group)] = group
+                        named[wanted] = None
             if chosen:
                 delays = [group.delay for group in chosen.values() if group.delay is not None]
                 return Robots(
                     [rule for group in chosen.values() for rule in group.rules],
-                    group=wanted,
+                    group=", ".join(named),
                     crawl_delay=max(delays, default=None),
                     sitemaps=self._sitemaps,
                 )
@@ -219,12 +222,34 @@ def _fields(body: bytes) -> Iterator[tuple[int, Field, str]]:
     cut = body[: LIMIT + 3]
     if len(body) > len(cut):
         cut = whole_lines(cut)
-    text = cut.decode("utf-8-sig", errors="replace")
+    text = cut.decode("utf-16" if cut.startswith(_UTF_16) else "utf-8-sig", errors="replace")
     for number, line in enumerate(_LINE_END.split(text), 1):
-        name, colon, value = line.partition("#")[0].partition(":")
-        field = _FIELDS.get(name.strip().lower()) if colon else None
-        if field is not None:
-            yield number, field, _ODD.sub(_escape, value.strip())
+        found = _field(line.partition("#")[0].strip())
+        if found is not None:
+            yield number, found[0], _ODD.sub(_escape, found[1].strip())
+
+
+def _field(line: str) -> tuple[Field, str] | None:
+    """Return the field and the value of a line, or ``None`` if it is unknown.
+
+    A blank may stand for the colon if the value is one word, as in Google's parser. A Disallow may have more words: the
+    line is ignored otherwise, and we would fetch more.
+
+    >>> _field("Disallow /private/"), _field("user agent strings of robots")
+    (('disallow', '/private/'), None)
+    """
+    name, colon, value = line.partition(":")
+    name = name.rstrip().lower()
+    field = _FIELDS.get(name) if colon else None
+    if field is None and colon and name.startswith("disallow") and name.isalpha():
+        field = "disallow"  # "Disallowed: /a", as in Google's parser
+    if field is not None:
+        return field, value
+    match = _WITHOUT_COLON.fullmatch(line)
+    if match is None:
+        return None
+    field, value = _FIELDS[match[1].lower()], match[2].strip()
+    return (field, value) if field == "disallow" or len(value.split()) == 1 else None
 
 
 def _speaks_to(line: str, ours: str) -> bool:

@@ -67,10 +67,12 @@ class ScoringChain:
             page = hook(url, content, page)
         return page
 
-    def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
+    def distribute(
+        self, url: Url, datum: CrawlDatum, page: Page, targets: Sequence[Outlink], found: int
+    ) -> Sequence[Outlink]:
         """Distribute a page's score among its link targets; a filter may drop targets."""
         for hook in self._hooks_named("distribute"):
-            targets = hook(url, datum, targets, found)
+            targets = hook(url, datum, page, targets, found)
         return targets
 
     def update(
@@ -97,8 +99,9 @@ class ScoringChain:
 class OpicRules(Struct, frozen=True, kw_only=True):
     """OPIC: a page distributes its score among the pages it links to (Abiteboul, Preda and Cobena 2003, as in Nutch).
 
-    ``internal`` and ``external`` are the factors for links to the same host and to others. ``count_filtered`` divides
-    the score by all links of the page instead of those that were kept.
+    A target that a page links to twice gets two shares. ``internal`` and ``external`` are the factors for links to the
+    same host and to others. ``count_filtered`` divides the score by all links of the page instead of those that were
+    kept.
     """
 
     internal: float = 1.0
@@ -108,12 +111,12 @@ class OpicRules(Struct, frozen=True, kw_only=True):
 
     def distribute(self, score: float, host: str, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
         """Return the targets with their shares; ``found`` is the number of links before filtering."""
-        count = found if self.count_filtered else len(targets)
+        count = found if self.count_filtered else sum(link.count for link in targets)
         if not targets or count <= 0:
             return targets
         share = score / count
         return [
-            replace(link, score=share * (self.internal if link.target.host == host else self.external))
+            replace(link, score=share * link.count * (self.internal if link.target.host == host else self.external))
             for link in targets
         ]
 

@@ -1,12 +1,13 @@
 """Decodes content codings up to a limit: gzip, deflate, br and zstd, also on top of each other.
 
 No layer is decoded beyond the limit, so a decompression bomb costs no more than that. If a body is damaged, what comes
-before the damage is kept. A body that is not in the coding it claims, or in an unknown one, is returned unchanged,
-as browsers do. ``problem`` says what is wrong.
+before the damage is kept, and the result counts as truncated. A body that is not in the coding it claims, or in an
+unknown one, is returned unchanged, as browsers do. ``problem`` says what is wrong.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import islice
 
@@ -22,20 +23,28 @@ _STEP = 256 * 1024
 _FINER_STEPS = (512, 1)
 _FIELD = "content-encoding"
 _LENGTH = len(_FIELD)
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # bytes that no text contains (MIME Sniffing 3)
 _ALIASES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 
 
 class DecodedBody(Struct, frozen=True):
-    """A decoded body; ``problem`` says what is wrong with it, ``is_partial`` that some of it is missing."""
+    """A decoded body; ``problem`` says what is wrong with it.
+
+    ``truncation`` is ``LENGTH`` if the limit ended it, and ``UNSPECIFIED`` if it is damaged or ends early.
+    """
 
     body: bytes
     truncation: Truncation = Truncation.NOT
     problem: str = ""
-    is_partial: bool = False
 
 
 class _Undecodable(Exception):
     """A body could not be decoded at all."""
+
+
+def is_binary(body: bytes) -> bool:
+    """Tell whether a body contains bytes that no text contains."""
+    return _BINARY.search(body) is not None
 
 
 def content_codings(headers: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -56,11 +65,11 @@ def decode(body: bytes, codings: Iterable[str], limit: int | None) -> DecodedBod
 
     >>> import gzip
     >>> decode(gzip.compress(b"hello"), ["gzip"], 4)
-    DecodedBody(body=b'hell', truncation=<Truncation.LENGTH: 'length'>, problem='', is_partial=False)
+    DecodedBody(body=b'hell', truncation=<Truncation.LENGTH: 'length'>, problem='')
     """
     limit = CEILING if limit is None else min(limit, CEILING)
     names = tuple(islice(codings, MAX_LAYERS + 1))
-    cut, problems, is_partial = Truncation.NOT, [], False
+    cut, problems = Truncation.NOT, []
     if len(names) > MAX_LAYERS:
         names, problems = (), [f"not decoded: more than {MAX_LAYERS} content codings"]
     for name in reversed(names):
@@ -68,13 +77,15 @@ def decode(body: bytes, codings: Iterable[str], limit: int | None) -> DecodedBod
             layer = _undo(body, name, limit)
         except _Undecodable as error:
             problems.append(f"not decoded: {error}")
+            if openers(body, name) and is_binary(body):  # damaged from its first byte, not just labelled wrongly
+                cut = cut or Truncation.UNSPECIFIED
             break
         if layer.problem:
             problems.append(f"{name}: {layer.problem}")
-        body, cut, is_partial = layer.body, cut or layer.truncation, is_partial or layer.is_partial
+        body, cut = layer.body, cut or layer.truncation
     if len(body) > limit:
         body, cut = body[:limit], Truncation.LENGTH
-    return DecodedBody(body, cut, "; ".join(problems), is_partial)
+    return DecodedBody(body, cut, "; ".join(problems))
 
 
 def _undo(body: bytes, coding: str, limit: int) -> DecodedBody:
@@ -92,7 +103,7 @@ def _undo(body: bytes, coding: str, limit: int) -> DecodedBody:
 def _collect(way: Opener, body: bytes, limit: int) -> DecodedBody:
     pieces: list[bytes] = []
     steps: list[int] = []
-    size, problem, is_partial = 0, "", False
+    size, problem, cut = 0, "", Truncation.NOT
     try:
         stream = way.open(body)
         while size <= limit:
@@ -104,7 +115,7 @@ def _collect(way: Opener, body: bytes, limit: int) -> DecodedBody:
             steps.append(step)
             size += len(piece)
     except DamagedBody as error:
-        problem, is_partial = str(error), not isinstance(error, TrailingData)
+        problem, cut = str(error), Truncation.NOT if isinstance(error, TrailingData) else Truncation.UNSPECIFIED
         if not pieces and not way.magic.startswith(body[: len(way.magic)]):  # too short for the library to notice
             raise _Undecodable(problem) from error
     except LIBRARY_ERRORS as error:
@@ -112,9 +123,9 @@ def _collect(way: Opener, body: bytes, limit: int) -> DecodedBody:
         pieces += more
         if not pieces and not (way.magic and body.startswith(way.magic)):
             raise _Undecodable(problem) from error
-        is_partial = bool(problem)
+        cut = Truncation.UNSPECIFIED if problem else Truncation.NOT
     whole = pieces[0] if len(pieces) == 1 else b"".join(pieces)
-    return DecodedBody(whole[:limit], Truncation.LENGTH if len(whole) > limit else Truncation.NOT, problem, is_partial)
+    return DecodedBody(whole[:limit], Truncation.LENGTH if len(whole) > limit else cut, problem)
 
 
 def _salvaged(way: Opener, body: bytes, steps: list[int], most: int, problem: str) -> tuple[list[bytes], str]:

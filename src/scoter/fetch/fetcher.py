@@ -23,14 +23,15 @@ import msgspec
 
 from scoter.compose import Service
 from scoter.config import Config
-from scoter.core.reply import Exchange, Failed, Fetched, Reason, Reply, Request
+from scoter.core.reply import Exchange, Failed, Reason, Reply, Request
 from scoter.core.robots_cache import RobotsCache
 from scoter.core.url import Url
-from scoter.fetch.filters import Count, Retry, RetryBudget
+from scoter.fetch.filters import NOT_REQUESTED, Count, Retry, RetryBudget
 from scoter.fetch.network.guard import Guard
 from scoter.fetch.progress import FetchRates, ProgressPublishers, Snapshot
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.feeder import Feeder
+from scoter.fetch.queues.holds import KeptHolds
 from scoter.fetch.queues.keys import KeyLookups, QueueKeys
 from scoter.fetch.queues.policy import Policy, policies_of
 from scoter.fetch.queues.scheduler import SlotScheduler
@@ -48,8 +49,7 @@ _RETRY_FEED = 0.01
 _FEED_SLICE = 0.005  # seconds for which the source is read without yielding to other tasks
 
 _DETAILS = {
-    Reason.PURGED: "its host failed too often",
-    Reason.STOPPED: "the run ended",
+    **NOT_REQUESTED,
     Reason.UNRESOLVED: "its host name has no address",
     Reason.REFUSED_ADDRESS: "its host name resolves to an address that is not public",
 }
@@ -66,6 +66,7 @@ class Fetcher:
         *,
         protocols: Protocols | None = None,
         robots_cache: RobotsCache | None = None,
+        holds: KeptHolds | None = None,
         keys: QueueKeys | None = None,
         folder: Path | None = None,
         deepest: int | None = None,
@@ -77,8 +78,10 @@ class Fetcher:
     ) -> None:
         """Create it on a running event loop; arguments that are omitted follow from the configuration.
 
-        ``deepest``: how many requests may wait in one queue. ``waits_for_sink``: a slow sink does not count as a hung
-        fetch. ``on_crawl_delay`` gets each queue's Crawl-delay, ``on_robots`` every exchange for a robots.txt.
+        ``holds`` keeps holds for the next fetch; with it, requests of hosts on hold for long are handed back when no
+        others are left. ``deepest``: how many requests may wait in one queue. ``waits_for_sink``: a slow sink does not
+        count as a hung fetch. ``on_crawl_delay`` gets each queue's Crawl-delay, ``on_robots`` every exchange for a
+        robots.txt.
         """
         fetch = config.fetch
         self._config = config
@@ -88,10 +91,12 @@ class Fetcher:
         self._policies = policies_of(fetch)
         self._on_crawl_delay = on_crawl_delay
         self._waits_for_sink = waits_for_sink
+        self._holds = holds
         self._feeder = Feeder(
             self._policies,
             Capacity(bytes=fetch.queue_buffer, least=fetch.threads * fetch.queue_depth_multiplier, deepest=deepest),
             folder or Path(tempfile.gettempdir()),
+            holds=holds,
         )
         self._tasks = TaskPool(self._work, self._on_task_end)
         self._backlog = SinkBacklog(max(fetch.threads, MIN_BACKLOG), fetch.body_budget, lambda: self._scheduler.spill())
@@ -183,6 +188,8 @@ class Fetcher:
         with suppress(TimeoutError):  # a sink that hangs must not block the end of the run
             async with asyncio.timeout(STOP_WITHIN):
                 await self._deliver_lost()
+        if self._holds is not None:
+            self._holds.save()
         self._feeder.close()
         await self._protocols.close()
 
@@ -208,6 +215,7 @@ class Fetcher:
                 refusal = self._feeder.bench.add(key, data, self._clock(), even_if_full=True)
         else:
             refusal = self._feeder.bench.add(key, data, self._clock(), rank=rank)
+        self._rates.added += refusal is None
         self._scheduler.pump()
         return refusal
 
@@ -249,6 +257,11 @@ class Fetcher:
         """Override the policy of a queue; ``None`` restores the configured one."""
         self._policies.put(key, policy)
         self._scheduler.set_policy(key)
+
+    def set_delay(self, key: str, delay: timedelta) -> None:
+        """Set the delay of one queue; it does not apply to subdomains."""
+        if self._policies.put_delay(key, delay):
+            self._scheduler.set_policy(key)
 
     def snapshot(self) -> Snapshot:
         """Return how far the fetcher is, and why it is not faster."""
@@ -353,7 +366,7 @@ class Fetcher:
         pending = self._backlog.hand(request, reply)
         if pending is not None:
             await pending
-        self._rates.note(isinstance(reply, Fetched))
+        self._rates.note(reply)
 
     def _lose(self, data: bytes, reason: Reason) -> None:
         self._lost.append((data, reason))
@@ -407,6 +420,10 @@ class Fetcher:
             await asyncio.sleep(_TICK)
             now = self._clock()
             self._feeder.bench.drop_expired(now)
+            if self._holds is not None:
+                self._holds.save()
+                if not len(self._backlog) and (self._is_fed or not self._feeder.wants_more()):
+                    self._holds.defer(self._scheduler.hand_back_held(self._config.fetch.max_hold.total_seconds()))
             stats = self._scheduler.stats()
             advice = watchdog.tick(
                 WatchdogReading(

@@ -21,6 +21,11 @@ from scoter.fetch.queues.slots import SERVED, slot_result
 
 Hop = Service[Request, Reply]
 KeyOf = Callable[[Url], "str | Awaitable[str | Failed]"]
+NOT_REQUESTED: Final = {
+    Reason.PURGED: "its host failed too often",
+    Reason.DEFERRED: "its host asked to be left alone, or must be",
+    Reason.STOPPED: "the run ended",
+}
 _SLICES: Final = 10
 
 
@@ -120,7 +125,10 @@ class RetryBudget:
 
 
 class Retry:
-    """Repeats a request once if the connection broke before any answer, within the budget of the process."""
+    """Repeats a request once, within the budget of the process.
+
+    It does so if the connection broke before any answer, or if the transport wants to ask in another way.
+    """
 
     def __init__(self, budget: RetryBudget, clock: Callable[[], float] = time.monotonic) -> None:
         self._budget = budget
@@ -129,8 +137,10 @@ class Retry:
     async def __call__(self, request: Request, service: Hop, /) -> Reply:
         self._budget.request(self._clock())
         reply = await service(request)
-        broke = isinstance(reply, Failed) and reply.reason is Reason.RESET and reply.exchange is None
-        if broke and self._budget.try_retry(self._clock()):
+        if not isinstance(reply, Failed):
+            return reply
+        broke = reply.reason is Reason.RESET and reply.exchange is None
+        if (broke or reply.is_repeatable) and self._budget.try_retry(self._clock()):
             return await service(request)
         return reply
 
@@ -152,8 +162,7 @@ class Polite:
         if not self._scheduler.use_held(key):
             refused = await self._scheduler.acquire(key)
             if refused is not None:
-                detail = "its host failed too often" if refused is Reason.PURGED else "the run ended"
-                return Failed(request.url, refused, detail, blames_host=False)
+                return Failed(request.url, refused, NOT_REQUESTED[refused], blames_host=False)
         # However the request ends, the host was asked and gets its delay.
         result = SERVED
         try:
@@ -242,6 +251,11 @@ def untimed() -> AbstractContextManager[None]:
     """Suspend the time limit of the current hop while it waits for something that is not the server's fault."""
     found = _current_hop.get()
     return nullcontext() if found is None else found[0].untimed(found[1])
+
+
+def is_handed_back(reply: Reply) -> bool:
+    """Return whether a reply only says that its URL was not requested, because the run or the host's turn ended."""
+    return isinstance(reply, Failed) and reply.reason in NOT_REQUESTED
 
 
 def kind_of(reply: Reply) -> str:

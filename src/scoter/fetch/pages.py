@@ -13,7 +13,7 @@ from contextlib import aclosing
 import msgspec
 
 from scoter.config import Config, load
-from scoter.core.reply import Failed, Gone, Headers, Moved, Reply, Request
+from scoter.core.reply import Failed, Gone, Headers, Moved, Reply, Request, sets_cookie_for_itself
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
@@ -88,6 +88,7 @@ class _PageStream:
 
     def __init__(self, config: Config, hops: int) -> None:
         self._hops = hops
+        self._keeps_cookies = config.http.keep_cookies
         self._limit = config.fetch.content_limit
         self._pages: asyncio.Queue[WebPage | None] = asyncio.Queue()
         self._room = asyncio.Semaphore(_UNREAD)
@@ -135,7 +136,9 @@ class _PageStream:
         refusal: QueueRefusal | None = None
         if isinstance(reply, Moved) and reply.target is not None and len(chain.hops) < self._hops:
             longer = _RedirectChain(chain.asked, (*chain.hops, request.url.text))
-            if reply.target.text not in longer.hops:
+            # With the cookie that it sets, a redirect to the same URL is followed once.
+            again = self._keeps_cookies and request.url.text not in chain.hops
+            if reply.target.text not in longer.hops or (again and sets_cookie_for_itself(reply, request.url)):
                 target = Request(url=reply.target, context=msgspec.msgpack.encode(longer))
                 refusal = self._fetcher.add(target, even_if_full=True)
                 if refusal is None:

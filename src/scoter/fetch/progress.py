@@ -8,17 +8,21 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from scoter.fetch.filters import Count
+from scoter.core.reply import Fetched, Reply
+from scoter.fetch.filters import NOT_REQUESTED, Count, is_handed_back
 from scoter.fetch.queues.slots import QueueStats
 from scoter.plugins import Publisher
 
 _WINDOW = 10.0  # seconds over which rates are computed
 _log = logging.getLogger(__name__)
 _NO_ERRORS = frozenset({"fetched", "moved", "not_modified", "not_found", "removed", "robots_denied"})
+_HANDED_BACK = frozenset(reason.value for reason in NOT_REQUESTED)
 
 
 class Snapshot(Struct, frozen=True, kw_only=True):
     """A fetch at one moment; ``why`` explains its speed, ``end_reason`` why it was ended early.
+
+    ``done`` does not count requests that were handed back; ``added`` counts those that did not come from the source.
 
     >>> print(Snapshot(active=3, waiting=2, queued=40, done=7, pages_per_second=1.5, kilobytes_per_second=12.0))
     3 active, 2 waiting, 40 queued, 7 done, 1.5 pages/s, 12 kB/s, 0 errors
@@ -29,6 +33,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     queued: int = 0
     done: int = 0
     fetched: int = 0
+    added: int = 0
     pages_per_second: float = 0.0
     kilobytes_per_second: float = 0.0
     errors: dict[str, int] = {}
@@ -53,13 +58,17 @@ class FetchRates:
     def __init__(self, now: float) -> None:
         self.done = 0
         self.fetched = 0
+        self.added = 0
         self.end_reason = ""
         self._marks: deque[tuple[float, int, int]] = deque([(now, 0, 0)])
 
-    def note(self, is_page: bool) -> None:
+    def note(self, reply: Reply) -> None:
         """Count a reply that reached the sink."""
-        self.done += 1
-        self.fetched += is_page
+        if isinstance(reply, Fetched):
+            self.fetched += 1
+            self.done += 1
+        elif not is_handed_back(reply):
+            self.done += 1
 
     def snapshot(
         self,
@@ -76,17 +85,19 @@ class FetchRates:
         while len(marks) > 2 and marks[0][0] < now - _WINDOW:
             marks.popleft()
         (then, pages, size), passed = marks[0], max(now - marks[0][0], 1e-9)
-        errors = {kind: number for kind, number in count.replies.items() if kind not in _NO_ERRORS}
+        replies = {kind: number for kind, number in count.replies.items() if kind not in _HANDED_BACK}
+        errors = {kind: number for kind, number in replies.items() if kind not in _NO_ERRORS}
         return Snapshot(
             active=stats.in_progress,
             waiting=max(count.active - stats.in_progress, 0),
             queued=queued,
             done=self.done,
             fetched=self.fetched,
+            added=self.added,
             pages_per_second=(self.fetched - pages) / passed if now > then else 0.0,
             kilobytes_per_second=(count.bytes - size) / passed / 1000 if now > then else 0.0,
             errors=errors,
-            replies=dict(count.replies),
+            replies=replies,
             slowest=tuple(slowest),
             why=f"{stats}, {trouble}" if trouble else str(stats),
             end_reason=self.end_reason,

@@ -13,7 +13,6 @@ A site's robots.txt is fetched once, however many URLs wait for it.
 from __future__ import annotations
 
 import asyncio
-import re
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -41,7 +40,7 @@ from scoter.core.reply import (
 from scoter.core.robots import ALLOW_ALL, LIMIT, Robots, disallow_all, whole_lines
 from scoter.core.robots_cache import RobotsCache, RobotsMap, StoredRobots
 from scoter.core.url import Url, canonical, join
-from scoter.fetch.decode import content_codings, decode
+from scoter.fetch.decode import content_codings, decode, is_binary
 
 MAX_AGE = timedelta(hours=24)  # RFC 9309 2.4
 MAX_ENTRIES = 20_000
@@ -50,7 +49,6 @@ RULE_BYTES = 600  # memory of one parsed rule, however short its text
 SHORT_FILE = 1_024
 SHORT_FILES = 4_096
 
-_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")  # bytes that no text contains (MIME Sniffing 3)
 _TEMPORARY = frozenset({Reason.BUSY, Reason.SERVER_ERROR})
 # We refused these requests ourselves: report that reason, not robots.txt, unless a redirect led there.
 _OUR_REFUSALS = frozenset(
@@ -200,9 +198,9 @@ class RobotsFilter:
                 rules, stored = ALLOW_ALL, StoredRobots(None, expires)
             case Failed(reason=Reason.OTHER_STATUS, exchange=Exchange(status=status)) if self._is_client_error(status):
                 rules, stored = ALLOW_ALL, StoredRobots(None, expires)
-            case Failed(reason=Reason.STOPPED, detail=detail):
+            case Failed(reason=Reason.STOPPED | Reason.DEFERRED as reason, detail=detail):
                 # This is about us at this moment, not about the site: remember nothing.
-                return RobotsUnavailable(Reason.STOPPED, detail)
+                return RobotsUnavailable(reason, detail)
             case Failed(reason=reason, detail=detail):
                 if reason in _OUR_REFUSALS and reply.url.text.startswith(f"{origin}/"):
                     return self._unavailable(origin, reason, detail)
@@ -228,10 +226,10 @@ def _readable_part(exchange: Exchange) -> bytes | None:
     """Return the lines of a robots.txt that can be obeyed; ``None`` if a rule may be missing."""
     decoded = decode(exchange.body, content_codings(exchange.headers), LIMIT + 3)
     cut = exchange.truncation or decoded.truncation
-    is_compressed = decoded.problem and _BINARY.search(decoded.body) is not None
-    if cut in (Truncation.TIME, Truncation.DISCONNECT) or ((decoded.is_partial or is_compressed) and not cut):
-        return None
-    return whole_lines(decoded.body) if cut else decoded.body
+    if cut is Truncation.LENGTH:
+        return whole_lines(decoded.body)
+    is_compressed = decoded.problem and is_binary(decoded.body)
+    return None if cut or is_compressed else decoded.body
 
 
 def _origin(url: Url) -> str:

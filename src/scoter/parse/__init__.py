@@ -4,6 +4,7 @@
 - ``mediatype``       determines the media type
 - ``filetypes``       recognises files by first bytes, member names and extension
 - ``encoding``        determines the character encoding, and converts to UTF-8
+- ``legacy_encodings``  EUC-JP, ISO-2022-JP and Big5 as browsers decode them
 - ``chain``           chooses and runs the parsers, then the parse filters
 - ``parsers``         the parsers for HTML, text, JavaScript and CSS
 - ``scripts``         finds addresses in JavaScript and style sheets

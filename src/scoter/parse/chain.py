@@ -7,20 +7,26 @@ order of ``parse.parsers``. Parsers are tried in turn until one of them returns 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
 from itertools import takewhile
 from typing import Any, TypeAlias
 
+from msgspec.structs import replace
+
 from scoter.config import Config
-from scoter.core.page import Content, Page
-from scoter.errors import ConfigError, UserError, nearest
+from scoter.core.page import Content, Outlink, Page
+from scoter.errors import ConfigError, PluginError, UserError, nearest
 from scoter.parse.filetypes import TYPE, XML
+from scoter.parse.html.attributes import read_refresh
 from scoter.parse.mediatype import TEXT, usual_type
 from scoter.parse.records import Parsed, ParseFailed, ParseOutcome
-from scoter.plugins import POINTS, ParseFilter, Parser, chain, find, installed
+from scoter.plugins import POINTS, ParseFilter, Parser, Plugin, chain, find, installed
 
 LONGEST_DETAIL = 300
 ANY = "*/*"
 _SETTING = "parse.types"
+_MOST_HINTS = 1_000
 _NO_PROSE = frozenset(("text/html", "text/css", "text/javascript"))
 """Text types that are not prose, so the plain-text parser must not read them."""
 
@@ -36,9 +42,15 @@ class ParserChain:
         parsers: Sequence[Named],
         filters: Sequence[tuple[str, ParseFilter]] = (),
         types: Mapping[str, Sequence[Named]] | None = None,
+        inactive: Sequence[Plugin] = (),
     ) -> None:
-        """``types`` assigns parsers to media types or families such as ``image/*``, overriding their own lists."""
+        """``types`` assigns parsers to media types or families such as ``image/*``, overriding their own lists.
+
+        ``inactive`` are parsers that could be activated; errors name the one that reads a type.
+        """
         self._filters = tuple(filters)
+        self._inactive = tuple(inactive)
+        self._hints: dict[str, str] = {}
         self._by_type = _by_type(parsers, types or {})
 
     @classmethod
@@ -52,7 +64,8 @@ class ParserChain:
             if name not in parsers:
                 parsers[name] = find(POINTS["parser"], name).make(config)
         named = {kind: [(name, parsers[name]) for name in names] for kind, names in types.items()}
-        return cls(active, chain("parsefilter", config), named)
+        inactive = [each for each in installed() if each.point.name == "parser" and each.name not in parsers]
+        return cls(active, chain("parsefilter", config), named, inactive)
 
     def reads(self, media_type: str) -> bool:
         return bool(self.parsers(media_type))
@@ -61,6 +74,15 @@ class ParserChain:
         """Return the named parsers for a media type in the order they are tried."""
         found = self._by_type.get(media_type)
         return found if found is not None else self._by_family(usual_type(media_type))
+
+    def unread(self, media_type: str) -> ParseFailed:
+        """Return the failure for a type without a parser, with the parser to activate if there is one."""
+        hint = self._hints.get(media_type)
+        if hint is None:
+            hint = _hint(usual_type(media_type), self._inactive)
+            if len(self._hints) < _MOST_HINTS:  # servers may send any number of types
+                self._hints[media_type] = hint
+        return ParseFailed("no_parser", media_type + hint)
 
     def parse(self, content: Content) -> ParseOutcome:
         """Parse a content. An exception of a plug-in becomes a ``ParseFailed``, so that it cannot stop a crawl."""
@@ -88,7 +110,7 @@ class ParserChain:
 
     def _try_parsers(self, content: Content, parsers: Sequence[Named]) -> ParseOutcome:
         if not parsers:
-            return ParseFailed("no_parser", content.media_type)
+            return self.unread(content.media_type)
         failed: ParseFailed | None = None
         for name, parser in parsers:
             try:
@@ -99,7 +121,7 @@ class ParserChain:
                 failed = failed or _broken(name, error)
                 continue
             if pages:
-                return self._apply_filters(content, pages)
+                return self._apply_filters(content, _with_refresh(pages, content) if content.refresh else pages)
         return failed or ParseFailed("empty", ", ".join([name for name, _ in parsers]))
 
     def _apply_filters(self, content: Content, pages: Sequence[Page]) -> ParseOutcome:
@@ -111,6 +133,28 @@ class ParserChain:
             except Exception as error:
                 return _broken(name, error)
         return Parsed(tuple(pages))
+
+
+def _hint(media_type: str, inactive: Sequence[Plugin]) -> str:
+    """Return how to get a parser for a type, or nothing."""
+    for plugin in inactive:
+        with suppress(PluginError):  # one that cannot be imported
+            found = plugin.load()
+            if media_type in {usual_type(name) for name in getattr(found, "media_types", ())}:
+                package, extra = getattr(found, "requires", ("", ""))
+                install = f"pip install 'scoter[{extra}]' and " if package and find_spec(package) is None else ""
+                return f"; to read it: {install}add {plugin.name!r} to parse.parsers"
+    return ""
+
+
+def _with_refresh(pages: list[Page], content: Content) -> list[Page]:
+    """Apply the Refresh header field, which precedes a meta element (HTML standard, 7.4.6.3)."""
+    refresh = read_refresh(content.refresh, content.url)
+    if refresh is None:
+        return pages
+    page, *others = pages
+    links = page.outlinks if refresh.is_redirect else (*page.outlinks, Outlink(target=refresh.target, kind="refresh"))
+    return [replace(page, refresh=refresh, outlinks=links), *others]
 
 
 def _pages(given: Sequence[object]) -> list[Page]:

@@ -44,12 +44,12 @@ class ContentParser:
     def parse(self, content: Content) -> ParseOutcome:
         """Parse a content; this may take up to ``parse.timeout``."""
         if self._process is None:
-            return self._refused(content) or self._chain.parse(content)
+            return self.refused(content) or self._chain.parse(content)
         return self.parse_in_place(content) or self._process.parse(content)
 
     def parse_in_place(self, content: Content) -> ParseOutcome | None:
         """Parse a content if that is sure to be quick; otherwise return ``None``."""
-        return self._refused(content) or self._chain.parse_in_place(content)
+        return self.refused(content) or self._chain.parse_in_place(content)
 
     async def parse_async(self, content: Content, *, apart: bool = False) -> ParseOutcome:
         """Parse a content without blocking the event loop.
@@ -58,7 +58,7 @@ class ContentParser:
         """
         if self._process is None:
             return self.parse(content)
-        done = self._refused(content) if apart else self.parse_in_place(content)
+        done = self.refused(content) if apart else self.parse_in_place(content)
         if done is not None:
             return done
         import asyncio  # the parser process imports this module too and does not need asyncio
@@ -79,9 +79,10 @@ class ContentParser:
     ) -> None:
         self.close()
 
-    def _refused(self, content: Content) -> ParseFailed | None:
+    def refused(self, content: Content) -> ParseFailed | None:
+        """Return why a content is not parsed at all, or ``None``."""
         if content.truncated and self._skip_truncated:
             return ParseFailed("truncated")
         if not self._chain.reads(content.media_type):
-            return ParseFailed("no_parser", content.media_type)
+            return self._chain.unread(content.media_type)
         return None

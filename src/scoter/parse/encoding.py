@@ -19,6 +19,7 @@ from urllib.parse import quote_from_bytes
 import webencodings  # type: ignore[import-untyped]
 
 from scoter.parse import vectors
+from scoter.parse.legacy_encodings import WEB_CODECS
 from scoter.parse.records import DecodedPage, EncodingEvidence
 
 PRESCAN: Final = 1_024
@@ -40,10 +41,7 @@ _XML_ENCODING: Final = re.compile(rb"encoding[\x00- ]*=[\x00- ]*([\"'])([^\x00- 
 _FIRST_HIGH: Final = re.compile(rb"[\x80-\xff]")
 _BEFORE: Final = 256  # bytes of the sample before the first non-ASCII character
 _MULTIBYTE: Final = frozenset({"big5", "euc-jp", "euc-kr", "gbk", "gb18030", "shift_jis", "iso-2022-jp"})
-_CODECS: Final = {"gbk": "gb18030", "iso-2022-jp": "iso2022_jp_ext"}  # the standard's; webencodings has others
-_JIS: Final = "scoter.jis"
 _REFERENCES: Final = "scoter.references"
-_JIS_ROWS: Final = frozenset((13, 89, 90, 91, 92))  # extensions by NEC and IBM: in the standard, not in Python
 _TAG_END: Final = re.compile(rb"[\t\n\f\r >]")
 _CHARSET: Final = re.compile(
     rb"[cC][hH][aA][rR][sS][eE][tT][\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*)'|([^\"'\t\n\f\r ;][^\t\n\f\r ;]*))"
@@ -96,13 +94,10 @@ def encoding_name(label: str) -> str:
 
 
 def codec_of(name: str) -> Any:
-    """Return Python's codec for the standard name of an encoding."""
-    return codecs.lookup(_CODECS[name]) if name in _CODECS else webencodings.lookup(name).codec_info
-
-
-def errors_of(name: str) -> str:
-    """Return the name of the codec error handler for an encoding."""
-    return _JIS if name in ("euc-jp", "iso-2022-jp") else "replace"
+    """Return the codec for the standard name of an encoding."""
+    if name == "gbk":
+        return codecs.lookup("gb18030")  # the standard's decoder; webencodings has another
+    return WEB_CODECS[name] if name in WEB_CODECS else webencodings.lookup(name).codec_info
 
 
 def is_utf8(body: bytes) -> bool:
@@ -282,7 +277,7 @@ def _as_utf8(body: bytes, name: str, why: EncodingEvidence) -> DecodedPage:
         return DecodedPage(body, name, why) if body.isascii() else _repaired(body, why)
     if name == "windows-1252" and body.isascii():
         return DecodedPage(body, name, why)
-    text: str = codec_of(name).decode(body, errors_of(name))[0]
+    text: str = codec_of(name).decode(body, "replace")[0]
     return DecodedPage(text.encode("utf-8", "replace"), name, why, text.count("\ufffd"))
 
 
@@ -293,23 +288,6 @@ def _repaired(body: bytes, why: EncodingEvidence) -> DecodedPage:
     return DecodedPage(text.encode(), "utf-8", why, text.count("\ufffd"))
 
 
-def _beyond_jis(error: UnicodeError) -> tuple[str, int]:
-    """Decode a character from the vendor extensions of JIS X 0208 (①, ㈱, 髙); other bytes become U+FFFD."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    pair = error.object[error.start : error.start + 2]
-    if len(pair) == 2 and pair[0] >> 7 == pair[1] >> 7:
-        row, cell = (pair[0] & 0x7F) - 0x20, (pair[1] & 0x7F) - 0x20
-        if row in _JIS_ROWS and 0 < cell < 95:
-            # The same position in Shift_JIS, for which Python has these rows.
-            lead = (row - 1) // 2 + 0x81
-            trail = cell + 0x3F + (cell > 63) if row % 2 else cell + 0x9E
-            text = bytes((lead if lead < 0xA0 else lead + 0x40, trail)).decode("cp932", "replace")
-            if len(text) == 1:
-                return text, error.start + 2
-    return "\ufffd", error.end
-
-
 def _as_references(error: UnicodeError) -> tuple[str, int]:
     """Write characters that an encoding lacks like a form (URL standard, 1.3)."""
     if not isinstance(error, UnicodeEncodeError):
@@ -317,7 +295,6 @@ def _as_references(error: UnicodeError) -> tuple[str, int]:
     return "".join(f"%26%23{ord(sign)}%3B" for sign in error.object[error.start : error.end]), error.end
 
 
-codecs.register_error(_JIS, _beyond_jis)
 codecs.register_error(_REFERENCES, _as_references)
 
 

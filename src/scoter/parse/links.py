@@ -1,8 +1,9 @@
 """Resolve the links of a page and decide which of them to keep.
 
 A link is dropped if the page or the link is marked nofollow; if its target is too long, is the page itself, is ruled
-out as internal or external, is no URL after normalising, or is rejected by the URL filters; or if it repeats an earlier
-target. Of the others the first ``db.max_outlinks_per_page`` are kept.
+out as internal or external, is no URL after normalising, or is rejected by the URL filters. Of the others the first
+``db.max_outlinks_per_page`` are kept. Those with the same target become one link that counts them: as in Nutch, each of
+them counts towards the limit and for the score.
 """
 
 from __future__ import annotations
@@ -54,12 +55,13 @@ class LinkRules:
     def keep(self, page: Page) -> KeptLinks:
         """Return the links to keep in page order, each target once.
 
-        The first link to a target is kept, with the first anchor text that is not empty.
+        The first link to a target is kept, with the first anchor text that is not empty and the number of such links.
         """
         found = len(page.outlinks)
         if page.nofollow:
             return KeptLinks((), found, {DropReason.PAGE_NOFOLLOW: found} if found else {})
         kept: dict[str, Outlink] = {}
+        again: dict[str, int] = {}  # how often a target was repeated
         dropped: list[Verdict] = []
         repeated = too_many = 0
         most = found if self._most is None else self._most
@@ -79,16 +81,19 @@ class LinkRules:
                 continue
             else:
                 fit = verdict.text
-            if fit in kept:
+            if fit == own:
+                dropped.append(DropReason.SELF)
+            elif len(kept) + repeated >= most:
+                too_many += 1
+            elif fit in kept:
                 repeated += 1
+                again[fit] = again.get(fit, 0) + 1
                 if link.anchor and not kept[fit].anchor:
                     kept[fit] = replace(kept[fit], anchor=link.anchor)
-            elif fit == own:
-                dropped.append(DropReason.SELF)
-            elif len(kept) >= most:
-                too_many += 1
             else:
                 kept[fit] = link if fit == text else replace(link, target=verdict)
+        for fit, times in again.items():
+            kept[fit] = replace(kept[fit], count=times + 1)
         return KeptLinks(tuple(kept.values()), found, _counted(dropped, repeated, too_many))
 
     def redirect(self, source: Url, target: Url) -> Verdict:

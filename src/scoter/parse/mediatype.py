@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from scoter.core.page import EMPTY, Content
-from scoter.core.reply import Headers, header
+from scoter.core.reply import Headers, as_url, header
 from scoter.core.url import Url
 from scoter.parse.encoding import looks_like_utf16
 from scoter.parse.filetypes import (
@@ -40,6 +40,7 @@ LANGUAGE: Final = "content-language"
 """Key of the Content-Language header in the metadata of a content."""
 _LANGUAGE_LENGTH: Final = len(LANGUAGE)
 _ROBOTS_LENGTH: Final = len("x-robots-tag")
+_REFRESH_LENGTH: Final = len("refresh")
 HTML: Final = "text/html"
 TEXT: Final = "text/plain"
 JSON_FEED: Final = "application/feed+json"
@@ -107,12 +108,15 @@ def make_content(url: Url, headers: Headers, body: bytes, *, truncated: bool = F
     if not (sniff and said == HTML and body[:2] in _PLAINLY_HTML):
         said = decide_type(said, url, body).media_type if sniff else said or BINARY
     robots: list[str] = []
+    refresh = ""
     metadata: Mapping[str, str] = EMPTY
     for name, value in headers:
         if len(name) == _ROBOTS_LENGTH and name.lower() == "x-robots-tag":
             robots.append(value)
         elif len(name) == _LANGUAGE_LENGTH and name.lower() == LANGUAGE:
             metadata = {LANGUAGE: value}
+        elif len(name) == _REFRESH_LENGTH and name.lower() == "refresh":
+            refresh = refresh or as_url(value)
     return Content(
         url=url,
         media_type=said,
@@ -120,6 +124,7 @@ def make_content(url: Url, headers: Headers, body: bytes, *, truncated: bool = F
         encoding=charset,
         metadata=metadata,
         robots="\n".join(robots),
+        refresh=refresh,
         truncated=truncated,
     )
 

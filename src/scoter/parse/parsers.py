@@ -17,7 +17,7 @@ from scoter.parse.html.options import is_text_needed
 from scoter.parse.html.reader import doubt_about
 from scoter.parse.main.extraction import require_extractor
 from scoter.parse.mediatype import HTML, TEXT
-from scoter.parse.prescan import is_harmless
+from scoter.parse.prescan import is_partly_harmless
 from scoter.parse.robots_meta import directives
 from scoter.parse.scripts import css_addresses, script_addresses
 from scoter.plugins import Setup
@@ -43,7 +43,7 @@ class HtmlParser:
 
     def in_place(self, content: Content) -> bool:
         """Tell whether the page is sure to parse quickly, so that it needs no separate process."""
-        return not self._can_take_long and is_harmless(content.body)
+        return not self._can_take_long and is_partly_harmless(content.body)
 
 
 class PageParser:

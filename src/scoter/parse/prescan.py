@@ -12,10 +12,14 @@ quadratic time in selectolax 1.0.2 (Lexbor alone, on one core):
 
 So a page is harmless if it is small, has few tags, and no tag with many attributes. The limits are upper bounds for any
 interpretation of the bytes: there are never more open elements than ``<``.
+
+Of a page with very many open elements only the part before them is read. This makes most pages that were made to hang
+parsers harmless.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any, Final
 
@@ -31,6 +35,19 @@ _MOST_REOPENED: Final = 500_000  # elements that unclosed formatting may create
 _SHORT: Final = 40_000  # bytes, which hold at most 13,000 attributes
 _MOST_ATTRIBUTES: Final = 6_000
 _STEADY: Final = 2_500_000_000  # bytes of page times bytes of block: a second if it is all attributes of three bytes
+
+DEEPEST: Final = 2_000  # open elements; browsers stop nesting at about 512
+_MOST_COUNTED: Final = 50_000  # tags, which take 30 ms; few pages have more
+_TAG: Final = re.compile(rb"<(/?)([a-zA-Z][a-zA-Z0-9:-]*+)[^<>]*+")
+_SLASH: Final = ord("/")
+# Elements that are never open, or whose next start tag closes them. They nest only within others, which are counted.
+_NOT_NESTED: Final = frozenset(
+    (
+        *(b"area", b"base", b"br", b"col", b"embed", b"hr", b"img", b"input", b"link", b"meta", b"param", b"source"),
+        *(b"track", b"wbr", b"html", b"head", b"body", b"p", b"li", b"dt", b"dd", b"option", b"optgroup", b"rp"),
+        *(b"rt", b"tr", b"td", b"th", b"tbody", b"thead", b"tfoot", b"colgroup", b"caption", b"a", b"button", b"nobr"),
+    )
+)
 
 # Formatting elements with attributes: of those without, at most three of a name are reopened (HTML standard, 13.2.4.3),
 # and of links only one. Also the two elements to which further tags add their attributes. RE2 takes a quarter of re's
@@ -121,6 +138,49 @@ def is_harmless(body: bytes) -> bool:
     if size <= _SHORT:
         return True
     return sum(name.lower() in _ROOTS for name in watched) <= _MOST_ROOTS and _few_attributes(body, size)
+
+
+def is_partly_harmless(body: bytes) -> bool:
+    """Tell whether parsing the shallow part of a page is sure to take no more than about a second.
+
+    >>> is_partly_harmless(b"<title>A</title>" + b"<div>" * 100_000)
+    True
+    """
+    if is_harmless(body):
+        return True
+    if b"\0" in body or b"\x1b" in body:  # the part may end elsewhere once the page is decoded
+        return False
+    whole = without_comments(body)
+    part = shallow_part(whole)
+    return part is not whole and is_harmless(part)
+
+
+def shallow_part(markup: bytes) -> bytes:
+    """Return the markup up to where more than ``DEEPEST`` elements are open; usually all of it.
+
+    The count is an estimate from the first tags, and may be too low, so this does not replace ``is_harmless``.
+    """
+    if count_byte(markup, _LESS_THAN) <= MOST_TAGS:
+        return markup
+    opened: dict[bytes, int] = {}
+    depth = 0
+    for tag in itertools.islice(_TAG.finditer(markup), _MOST_COUNTED):
+        end, name = tag.groups()
+        name = name.lower()
+        if name in _NOT_NESTED:
+            continue
+        count = opened.get(name, 0)
+        if not end:
+            if markup[tag.end() - 1] == _SLASH and opened.get(b"svg"):  # elsewhere <x/> is the same as <x>
+                continue
+            opened[name] = count + 1
+            depth += 1
+            if depth > DEEPEST:
+                return markup[: tag.start()]
+        elif count:
+            opened[name] = count - 1
+            depth -= 1
+    return markup
 
 
 def _few_attributes(body: bytes, size: int) -> bool:

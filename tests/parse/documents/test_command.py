@@ -98,14 +98,11 @@ def test_program_without_output_yields_no_page() -> None:
 
 def test_slow_program_is_killed_with_its_children(tmp_path: Path) -> None:
     note = tmp_path / "child"
-    script = (
-        "import subprocess, sys, time; "
-        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
-        f"open({str(note)!r}, 'w').write(str(child.pid)); print('begun', flush=True); time.sleep(60)"
-    )
+    script = f"sleep 60 & echo $! > {note}; echo begun; wait"
+    settings = CommandSettings(command=("/bin/sh", "-c", script), media_types=(KIND,), timeout=timedelta(seconds=1.5))
     started = time.monotonic()
 
-    (page,) = read(script, timeout=timedelta(seconds=1.5))
+    (page,) = CommandParser(Setup(load(), settings)).parse(content(b"", KIND))
 
     assert page.text == "begun"
     assert page.doubt == "the command took longer than 1.5 s"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from importlib.util import find_spec
 
 import pytest
-from tests.parse.documents.made import parsed, read
+from tests.parse.documents.made import content, parsed, read
+from tests.parse.documents.old_office import doc, ppt, xls
 
 from scoter.config import load
 from scoter.errors import PluginError
+from scoter.parse.content_parser import ContentParser, Parsed, ParseFailed
 from scoter.parse.documents.wide import WideParser
 from scoter.plugins import Setup
 
@@ -26,6 +29,68 @@ def test_rich_text_is_read_with_its_title() -> None:
     assert page.text == "Hello world\n\nSecond"
     assert page.about is not None
     assert [author.name for author in page.about.authors] == ["Ann"]
+
+
+OLD_OFFICE = {
+    "application/msword": doc("Grey seals live here.\rSee http://seals.example/ now.\r"),
+    "application/vnd.ms-excel": xls("Seals", {(0, 0): "Name", (0, 1): "kg", (1, 0): "Grey seal", (1, 1): 233.5}),
+    "application/vnd.ms-powerpoint": ppt("Grey seals", "They eat sand eels"),
+}
+
+
+@needs_kreuzberg
+@pytest.mark.parametrize(
+    ("media_type", "text", "links"),
+    [
+        (
+            "application/msword",
+            "Grey seals live here.\nSee http://seals.example/ now.",
+            ["http://seals.example/"],
+        ),
+        ("application/vnd.ms-excel", "Seals\n\nName kg\nGrey seal 233.5", []),
+        ("application/vnd.ms-powerpoint", "Grey seals\n\nThey eat sand eels", []),
+    ],
+)
+def test_old_office_files_are_read(media_type: str, text: str, links: list[str]) -> None:
+    page = read(WideParser, OLD_OFFICE[media_type], media_type)
+
+    assert (page.text, page.doubt) == (text, "")
+    assert [link.target.text for link in page.outlinks] == links
+
+
+@needs_kreuzberg
+@pytest.mark.slow
+def test_damaged_old_office_files_neither_hang_nor_stop_the_parser() -> None:
+    chance = random.Random(7)
+
+    with ContentParser(load(overrides=["parse.parsers=wide", "parse.timeout=10s"])) as parser:
+        for media_type, sound in {**OLD_OFFICE, "application/rtf": rb"{\rtf1 {\b seals}\u8364?\par}"}.items():
+            for _ in range(60):
+                body = bytearray(sound)
+                for _ in range(chance.choice((1, 5, 50))):
+                    body[chance.randrange(len(body))] = chance.randrange(256)
+                outcome = parser.parse(content(bytes(body[: chance.randrange(len(body)) + 1]), media_type))
+                assert isinstance(outcome, Parsed) or outcome.reason in ("empty", "crash", "memory")
+            assert isinstance(parser.parse(content(sound, media_type)), Parsed)
+
+
+def test_failure_names_the_parser_and_the_extra_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = content(OLD_OFFICE["application/msword"], "application/msword")
+
+    with ContentParser(load()) as parser:
+        told = parser.parse(old)
+    monkeypatch.setattr("scoter.parse.chain.find_spec", lambda name: None)
+    with ContentParser(load()) as parser:
+        without_package = parser.parse(old)
+        unknown = parser.parse(content(b"x", "model/gltf"))
+
+    if find_spec("kreuzberg") is not None:
+        hint = "application/msword; to read it: add 'wide' to parse.parsers"
+        assert told == ParseFailed("no_parser", hint)
+    assert without_package == ParseFailed(
+        "no_parser", "application/msword; to read it: pip install 'scoter[documents]' and add 'wide' to parse.parsers"
+    )
+    assert unknown == ParseFailed("no_parser", "model/gltf")
 
 
 @needs_kreuzberg

@@ -176,6 +176,59 @@ def _seconds(page: Page) -> float | None:
     return page.about.media[0].seconds
 
 
+@pytest.mark.parametrize(
+    "description",
+    [
+        "&lt;p&gt;Grey &lt;b&gt;seal&lt;/b&gt;s&lt;/p&gt;",
+        "&amp;lt;p&amp;gt;Grey &amp;lt;b&amp;gt;seal&amp;lt;/b&amp;gt;s&amp;lt;/p&amp;gt;",
+        "<![CDATA[<p>Grey <b>seal</b>s</p>]]>",
+        "<![CDATA[&lt;p&gt;Grey &lt;b&gt;seal&lt;/b&gt;s&lt;/p&gt;]]>",
+        "<p>Grey <b>seal</b>s</p>",
+        '<h:p xmlns:h="http://www.w3.org/1999/xhtml">Grey <h:b>seal</h:b>s</h:p>',
+    ],
+)
+def test_markup_in_descriptions_is_read(description: str) -> None:
+    item = f"<item><link>/1</link><description>{description}</description></item>"
+
+    found = feed(f"<rss><channel><title>T</title><description>{description}</description>{item}</channel></rss>")
+
+    assert [page.about.description for page in found if page.about] == ["Grey seals", "Grey seals"]
+
+
+def test_description_about_html_is_kept() -> None:
+    item = "<item><link>/1</link><description>Write &amp;lt;b&amp;gt; first</description></item>"
+
+    assert feed(f"<rss><channel><title>T</title>{item}</channel></rss>")[1].text == "Write <b> first"
+
+
+@pytest.mark.parametrize(
+    "namespace",
+    ["http://backend.userland.com/rss2", "http://backend.userland.com/RSS2", "http://blogs.law.harvard.edu/tech/rss"],
+)
+def test_rss_elements_in_the_old_namespaces_are_read(namespace: str) -> None:
+    item = "<r:item><r:title>Grey seals</r:title><r:link>/1</r:link></r:item>"
+
+    found = feed(f'<r:rss xmlns:r="{namespace}"><r:channel><r:title>T</r:title>{item}</r:channel></r:rss>')
+
+    assert [page.title for page in found] == ["T", "Grey seals"]
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        '<h:div xmlns:h="http://www.w3.org/1999/xhtml">Grey <h:b>seal</h:b>s &lt; <h:i>2</h:i></h:div>',
+        '<div xmlns="http://www.w3.org/1999/xhtml">Grey <b>seal</b>s &lt; 2<script>x()</script></div>',
+        "<xhtml:div>Grey <xhtml:b>seal</xhtml:b>s &lt; 2<xhtml:script>x()</xhtml:script></xhtml:div>",
+    ],
+)
+def test_atom_xhtml_title_is_read_with_any_prefix(title: str) -> None:
+    entry = f'<entry><title type="xhtml">{title}</title><link href="/1"/></entry>'
+
+    found = feed(f'<feed xmlns="http://www.w3.org/2005/Atom"><title type="xhtml">{title}</title>{entry}</feed>')
+
+    assert [page.title for page in found] == ["Grey seals < 2", "Grey seals < 2"]
+
+
 def test_atom_title_can_be_markup() -> None:
     title = '<title type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">Grey <b>seal</b>s</div></title>'
     entry = f'<entry>{title}<link href="/1"/><updated>2024-03-05T10:00:00Z</updated></entry>'

@@ -129,7 +129,7 @@ def test_any_bytes_are_read_without_error(body: bytes) -> None:
 
 
 def test_endless_escape_sequences_are_read() -> None:
-    # What a fuzzer found: the decoder of ISO-2022-JP gives up on it.
+    # Found by a fuzzer: Python's decoder of ISO-2022-JP fails on it.
     body = b"<?" + b"x" * 29 + b"\x1b$B" * 375 + b"\x1b$\xd1,\xc3\xab\x8b\xea`\xda"
 
-    assert whole(body) == ""
+    assert "x" not in whole(body)

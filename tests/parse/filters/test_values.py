@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.parse.filters.pages import page
 
+from scoter.core.page import split_values
 from scoter.parse.filters.values import (
     LONGEST_TOGETHER,
     LONGEST_VALUE,
     MOST_VALUES,
     join_values,
     one_line,
-    split_values,
     with_metadata,
 )
 

@@ -128,7 +128,8 @@ ENCRYPT: Final = b"/Encrypt << /Filter /Standard /V 2 /R 3 /Length 128 /P -4 /O 
 )
 
 HTML: Final = (
-    Case("100,000 nested tags", "text/html", lambda: b"<div>" * 100_000, stopped=True),
+    Case("100,000 nested tags", "text/html", lambda: b"<div>" * 100_000),
+    Case("100,000 nested tags behind a picture", "text/html", lambda: b"<svg>" + b"<div/>" * 100_000, stopped=True),
     Case(
         *("100,000 attributes", "text/html"),
         lambda: b"<p " + b"".join(b"a%d=1 " % n for n in range(100_000)),

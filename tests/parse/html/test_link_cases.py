@@ -95,7 +95,7 @@ def test_links_are_found_as_in_browsers(markup: str, links: list[str]) -> None:
 
 
 def test_form_action_is_a_link_if_configured() -> None:
-    page = read('<form action="/send"></form>', HtmlOptions(form_actions=True))
+    page = read('<form action="/send"></form><form method="Post" action="/p">x</form>', HtmlOptions(form_actions=True))
 
     assert [(link.kind, link.target.path) for link in page.outlinks] == [("form", "/send")]
 

@@ -51,6 +51,64 @@ def test_nothing_is_left_out_for_its_name_that_holds_most_of_the_page(opening: s
     assert main_of(f"<body>{opening}{LONG}").markdown == WORDS
 
 
+TEASERS = "".join(
+    f'<div><a href="/{n}"><h3>Terns</h3><p>They fly far, and they come back.</p></a></div>' for n in "abcdef"
+)
+FIRST = "<p>Grey seals rest on the rocks of the coast, where they are safe. " + "They sleep there. " * 20 + "</p>"
+LAST = "<p>In winter their young are born on the beach, white as snow. " + "They grow fast. " * 20 + "</p>"
+NEWS = f"""<div id=page><div class=top><a href=/>Coast</a> <span>Weather, tides and more.</span></div>
+<div><div class=story><h1>Seals</h1><p class=when>5 March 2024, Ann Doe</p><figure><img src=/s.jpg alt=Seals>
+<figcaption>A seal on a rock. Photo: J. Holm</figcaption></figure>{FIRST}<h2>Young</h2>
+<div><a href=/more>Read more about seals and gulls.</a></div><ul><li>white<li>soft</ul>{LAST}<p>They leave soon.</p>
+<p>Tags: <a href=/t>seals</a></p></div><div class=more-stories>{TEASERS}</div></div>
+<div><p>Subscribe to our newsletter, and read about the coast every week.</p></div></div>"""
+
+
+def test_article_is_its_paragraphs_and_what_belongs_between_them() -> None:
+    lines = [line.strip() for line in main_of(NEWS).text.splitlines() if line.strip()]
+
+    assert [line[:16] for line in lines] == [
+        *("Grey seals rest ", "Young", "white", "soft", "In winter their ", "They leave soon."),
+    ]
+
+
+def test_markdown_of_an_article_has_its_title_and_images() -> None:
+    found = markdown(NEWS)
+
+    assert found.startswith("# Seals\n\n![Seals](http://a.example/s.jpg)\n\nGrey seals rest")
+    assert "Photo" not in found
+    assert "## Young\n\n- white\n- soft" in found
+
+
+def test_article_in_several_parts_is_kept_whole() -> None:
+    part = f"<div class=part>{FIRST}</div>"
+    page = f"<div><div>{part}<div>Ad</div>{part.replace('Grey', 'Common')}</div><p>Contact us, we are here.</p></div>"
+
+    text = main_of(page).text
+
+    assert text.startswith("Grey seals")
+    assert "Common seals" in text
+    assert "Contact" not in text
+
+
+def test_paragraphs_beside_a_longer_part_belong_to_the_article() -> None:
+    text = main_of(f"<div><article>{FIRST}<div>{LAST * 5}</div></article><div>{TEASERS}</div></div>").text
+
+    assert text.startswith("Grey seals")
+    assert "They fly far" not in text
+
+
+def test_element_called_the_body_of_an_article_is_trusted() -> None:
+    feed = "".join(
+        f"<div class=item><p>{n} o'clock: a seal was seen on the beach, and left again soon.</p></div>"
+        for n in range(9)
+    )
+    text = main_of(f"<div><div>{feed}</div><div class=article-body>{FIRST}</div></div>").text
+
+    assert text.startswith("Grey seals")
+    assert "o'clock" not in text
+
+
 def test_nearly_empty_main_element_is_ignored() -> None:
     assert markdown(f"<main><p>a</p></main><div>{LONG}</div>").endswith(WORDS)
 

@@ -103,7 +103,7 @@ CASES: tuple[Case, ...] = (
     ),
     case(
         "jsonld_and_what_comes_after",
-        _LD + _DC + _META + _HTML + _MICRODATA + _RDFA + _MICROFORMATS,
+        "<h1>LD!</h1>" + _LD + _DC + _META + _HTML + _MICRODATA + _RDFA + _MICROFORMATS,
         title=("jsonld", "ld"),
         description=("meta", "meta"),
         image=("jsonld", _picture("ld")),
@@ -118,6 +118,48 @@ CASES: tuple[Case, ...] = (
         media=("jsonld", [{"url": "https://a.example/ld.mp4", "kind": "video"}]),
         license=("jsonld", "https://a.example/ld-licence"),
         product=("jsonld", {"price": "2"}),
+    ),
+    case(
+        "a_headline_in_jsonld_that_the_page_never_shows_comes_after_the_title",
+        "<title>Seals of the coast</title><h1>Seals</h1>" + ld('{"@type": "Article", "headline": "10 seals to see"}'),
+        title=("html", "Seals of the coast"),
+        type=("jsonld", "Article"),
+    ),
+    case(
+        "a_headline_in_jsonld_that_the_page_never_shows_comes_after_the_name",
+        "<title>Coast</title>" + ld('{"@type": "Article", "headline": "10 seals to see", "name": "Seals"}'),
+        title=("jsonld", "Seals"),
+        type=("jsonld", "Article"),
+    ),
+    case(
+        "a_headline_in_jsonld_is_recognised_in_a_heading_with_other_punctuation",
+        "<title>Coast</title><h1>The coast’s <i>seals</i></h1>"
+        + ld('{"@type": "Article", "headline": "The coast\'s seals", "name": "x"}'),
+        title=("jsonld", "The coast's seals"),
+        type=("jsonld", "Article"),
+    ),
+    case(
+        "a_byline_comes_before_a_twitter_handle",
+        '<title>x</title><meta name="twitter:creator" content="@anndoe"><h1>x</h1><p class="byline">By Ann Doe</p>',
+        title=("html", "x"),
+        authors=("content", [{"name": "Ann Doe"}]),
+    ),
+    case(
+        "an_icon_with_a_size_comes_before_those_without",
+        """<link rel="apple-touch-icon" href="/touch.png"><link rel="icon" href="/i.svg" type="image/svg+xml">
+        <link rel="icon" sizes="32x32" href="/32.png"><link rel="icon" href="/favicon.ico">""",
+        icon=("link", {"url": "https://a.example/32.png", "width": 32, "height": 32}),
+    ),
+    case(
+        "a_video_is_no_image",
+        """<meta property="og:image" content="/a.mp4?x=1"><article><img src="/b.MP4" width="900" height="600">
+        <img src="/c.jpg" width="300" height="200"></article>""",
+        image=("content", {"url": "https://a.example/c.jpg", "width": 300, "height": 200}),
+    ),
+    case(
+        "the_publisher_of_a_meta_element_is_the_site",
+        '<meta name="publisher" content="Coast Daily">',
+        site_name=("meta", "Coast Daily"),
     ),
     case(
         "microdata_and_what_comes_after",

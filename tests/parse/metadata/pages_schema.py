@@ -184,7 +184,8 @@ CASES: tuple[Case, ...] = (
         "jsonld_with_prefixes_and_language_tags",
         ld("""{"@context": {"schema": "http://schema.org/"}, "@type": "schema:Article",
         "schema:headline": {"@value": "Seals", "@language": "en"}, "schema:name": "x",
-        "schema:author": {"schema:name": "Ann Doe"}}"""),
+        "schema:author": {"schema:name": "Ann Doe"}}""")
+        + "<h1>Seals</h1>",
         title=("jsonld", "Seals"),
         type=("jsonld", "Article"),
         authors=("jsonld", [{"name": "Ann Doe"}]),

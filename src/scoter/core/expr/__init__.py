@@ -7,6 +7,7 @@ a missing value is neither true nor false, and the record is not selected.
     numbers 1 2.5e3   strings 'a' "a"   durations 30s 15m 12h 7d 2w   true false null now
     times '2026-03-01' or '2026-03-01T12:00', compared with a time
     metadata.lang or metadata["lang"]   lower(t) length(t) contains(t, t) startswith(t, t) endswith(t, t)
+    min(n, n) max(n, n) if(condition, n, n)
 
 - ``syntax``  parses the text of an expression
 - ``types``   type-checks it against the columns

@@ -22,6 +22,8 @@ _TWO: Mapping[str, Callable[[Any, Any], Any]] = {
     "contains": operator.contains,
     "startswith": str.startswith,
     "endswith": str.endswith,
+    "min": min,
+    "max": max,
 }
 _ONE: Mapping[str, Callable[[Any], Any]] = {
     "not": operator.not_,
@@ -57,6 +59,8 @@ def _applied(part: Apply, row: Mapping[str, Any], now: datetime) -> Any:
             return first is not None
         case "and" | "or" as sign:
             return _logic(sign, first, value_of(part.parts[1], row, now))
+        case "if":
+            return value_of(part.parts[1 if first is True else 2], row, now)
         case "in":
             return None if first is None else any(first == choice.value for choice in part.parts[1:])  # type: ignore[union-attr]
     if first is None:

@@ -80,7 +80,8 @@ Node: TypeAlias = Literal | Name | Unary | Binary | OneOf | FunctionCall
 
 _TOKEN = re.compile(
     r"""\s*(?:
-      (?P<duration>[0-9]+(?:\.[0-9]+)?(?:[smhdw])\b)
+      (?P<moment>[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)
+    | (?P<duration>[0-9]+(?:\.[0-9]+)?(?:[smhdw])\b)
     | (?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?|\.[0-9]+)
     | (?P<text>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
     | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
@@ -122,6 +123,10 @@ def _tokens(text: str) -> list[Token]:
             raise ExprError(f"unexpected character {text[start : start + 1]!r}", text, start)
         kind = match.lastgroup or ""
         word = match[kind]
+        if kind == "moment":  # Nutch writes times without quotes
+            found.append(Token("text", f"'{word}'", match.start(kind)))
+            at = match.end()
+            continue
         sign = _WORDS.get(word) if kind in ("name", "sign") else None
         found.append(Token("sign" if sign or word == "in" else kind, sign or word, match.start(kind)))
         at = match.end()

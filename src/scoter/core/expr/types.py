@@ -28,6 +28,7 @@ class ValueType(Enum):
     BYTES = "bytes"
     NULL = "null"
     METADATA = "metadata"
+    NUMBERS = "numbers"
 
 
 DATUM: Mapping[str, ValueType] = {
@@ -54,6 +55,9 @@ FUNCTIONS: Mapping[str, tuple[tuple[ValueType, ...], ValueType]] = {
     "contains": ((ValueType.TEXT, ValueType.TEXT), ValueType.TRUTH),
     "startswith": ((ValueType.TEXT, ValueType.TEXT), ValueType.TRUTH),
     "endswith": ((ValueType.TEXT, ValueType.TEXT), ValueType.TRUTH),
+    "min": ((ValueType.NUMBER, ValueType.NUMBER), ValueType.NUMBER),
+    "max": ((ValueType.NUMBER, ValueType.NUMBER), ValueType.NUMBER),
+    "if": ((ValueType.TRUTH, ValueType.NUMBER, ValueType.NUMBER), ValueType.NUMBER),
 }
 _NUMBER, _TIME, _DURATION = ValueType.NUMBER, ValueType.TIME, ValueType.DURATION
 _RESULTS: Mapping[tuple[ValueType, str, ValueType], ValueType] = {
@@ -96,16 +100,19 @@ class Apply(Struct, frozen=True):
 Typed: TypeAlias = ConstantValue | ColumnRef | Apply
 
 
-def compile_expr(text: str, columns: Mapping[str, ValueType] = DATUM) -> Typed:
-    """Parse and check an expression over columns; its result must be true or false.
+def compile_expr(
+    text: str, columns: Mapping[str, ValueType] = DATUM, results: Collection[ValueType] = (ValueType.TRUTH,)
+) -> Typed:
+    """Parse and check an expression over columns; its result must have one of some types.
 
     >>> compile_expr("score > 0.5").kind
     <ValueType.TRUTH: 'true or false'>
     """
     node = parse(text)
     found = _Checker(text, columns).kind_of(node)
-    if found.kind is not ValueType.TRUTH:
-        raise ExprError(f"the result is {found.kind.value}; it must be true or false", text, 0)
+    if found.kind not in results:
+        expected = " or ".join(each.value for each in results)
+        raise ExprError(f"the result is {found.kind.value}; it must be {expected}", text, 0)
     return found
 
 
@@ -148,10 +155,11 @@ class _Checker:
         kind = self._columns.get(name)
         if kind is None:
             raise self._error(f"{node.name} is not a column; {_known(name, self._columns, 'columns')}", node.at)
-        if kind is ValueType.METADATA:
+        if kind in (ValueType.METADATA, ValueType.NUMBERS):
             if node.entry is None:
-                raise self._error("name an entry of the metadata", node.at, 'Write metadata.lang or metadata["lang"].')
-            return ColumnRef(ValueType.TEXT, name, node.entry)
+                hint = f'Write {name}.ENTRY or {name}["ENTRY"].'
+                raise self._error(f"name an entry of {name}", node.at, hint)
+            return ColumnRef(ValueType.TEXT if kind is ValueType.METADATA else ValueType.NUMBER, name, node.entry)
         if node.entry is not None:
             raise self._error(f"{name} has no entries", node.at)
         return ColumnRef(kind, name)

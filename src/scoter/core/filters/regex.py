@@ -9,11 +9,15 @@
 
 ``> NAME`` starts rules for one host, or for a registered domain and all its hosts; ``<`` ends them. A URL that no rule
 matches is dropped.
+
+The automaton filter has the same lines with patterns in the syntax of Nutch's automaton library, which match the whole
+URL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
@@ -29,9 +33,10 @@ class RegexFilterRule(Struct, frozen=True):
     keep: bool
     pattern: Pattern
     section: str = ""
+    text: str = ""
 
     def __str__(self) -> str:
-        return f"line {self.line}: {'+' if self.keep else '-'}{self.pattern.text}"
+        return f"line {self.line}: {'+' if self.keep else '-'}{self.text}"
 
 
 class RegexRules(Struct, frozen=True, eq=False):
@@ -67,8 +72,8 @@ class RegexRules(Struct, frozen=True, eq=False):
         return min((hit for hit in found if hit is not None), key=lambda hit: hit.number, default=None)
 
 
-def parse(lines: Iterable[str], source: str) -> RegexRules:
-    """Read a rule file.
+def parse(lines: Iterable[str], source: str, syntax: Callable[[str], str] = str) -> RegexRules:
+    """Read a rule file; ``syntax`` translates its patterns to regular expressions.
 
     >>> from scoter.core.url import canonical
     >>> parse(["-[.]gif$", "+^https:"], "rules.txt").explain(canonical("https://a.example/x.gif"))
@@ -86,7 +91,7 @@ def parse(lines: Iterable[str], source: str) -> RegexRules:
             case "<":
                 section = ""
             case "+" | "-":
-                rules.append(RegexFilterRule(number, text[0] == "+", line.pattern(text[1:]), section))
+                rules.append(RegexFilterRule(number, text[0] == "+", _compiled(line, syntax), section, text[1:]))
             case _ if not text.lstrip().startswith("#"):
                 hint = "Start a rule with + or -, a comment with #, and rules for one host with > NAME."
                 raise line.error(f"{shown(text)} is not a rule", hint)
@@ -96,3 +101,58 @@ def parse(lines: Iterable[str], source: str) -> RegexRules:
     everywhere = PatternSet(numbered.pop(""))
     sections = {name: PatternSet(patterns, SMALL_SET_MEMORY) for name, patterns in numbered.items()}
     return RegexRules(tuple(rules), everywhere, sections)
+
+
+def _compiled(line: RuleLine, syntax: Callable[[str], str]) -> Pattern:
+    try:
+        text = syntax(line.text[1:])
+    except ValueError as error:
+        raise line.error(f"the pattern {shown(line.text[1:])} {error}") from error
+    return line.pattern(text)
+
+
+# Escapes, quoted strings, character classes, repetitions and single characters of the automaton syntax.
+_AUTOMATON = re.compile(
+    r'\\(?P<escaped>.)|"(?P<quoted>[^"]*)"|\[(?P<class>(?:\\.|[^]\\])+)\]|(?P<repeat>[?*+]|\{[0-9,]+\})|.', re.DOTALL
+)
+_CLASS_PART = re.compile(r"\\(.)|(.)", re.DOTALL)
+
+
+def automaton_pattern(text: str) -> str:
+    """Return the regular expression for a pattern of Nutch's automaton filter; it matches whole texts.
+
+    ``^`` and ``$`` are ordinary characters there, ``@`` is any text, and quotes enclose literal text.
+
+    >>> automaton_pattern("(file|ftp):@"), automaton_pattern("http://a.b/[^?]*")
+    ('^(?:(?:file|ftp):(?s:.*))$', '^(?:http://a(?s:.)b/[^\\\\?]*)$')
+    """
+    parts: list[str] = []
+    repeats = False
+    for found in _AUTOMATON.finditer(text):
+        if found["repeat"] is not None:
+            if repeats:
+                raise ValueError("repeats a repetition; put the first one in parentheses")
+            parts.append(found[0])
+        elif found["class"] is not None:
+            negated = found["class"].startswith("^")
+            inside = _CLASS_PART.sub(_class_part, found["class"][negated:])
+            parts.append(f"[{'^' if negated else ''}{inside}]")
+        elif (literal := found["escaped"] if found["quoted"] is None else found["quoted"]) is not None:
+            parts.append(f"(?:{re.escape(literal)})")
+        elif found[0] in "&~#<":
+            raise ValueError(
+                f"uses the operator {found[0]}, which is not supported; for the character write \\{found[0]}"
+            )
+        else:
+            parts.append(_SIGNS.get(found[0]) or re.escape(found[0]))
+        repeats = found["repeat"] is not None
+    return f"^(?:{''.join(parts)})$"
+
+
+_SIGNS = {"(": "(?:", ")": ")", "|": "|", ".": "(?s:.)", "@": "(?s:.*)", "/": "/", ":": ":"}
+
+
+def _class_part(found: re.Match[str]) -> str:
+    if found[1] is None and (found[2] == "-" or found[2].isalnum()):
+        return found[2]
+    return re.escape(found[1] or found[2])

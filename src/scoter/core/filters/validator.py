@@ -2,12 +2,14 @@
 
 A canonical URL is well-formed already. This also requires a known scheme, a usable port, and a host that is an IP
 address, ``localhost`` or a possible DNS name: at least two labels of letters, digits, ``-`` and ``_``, the last one not
-a number.
+a number. A path in which a segment occurs three times is dropped too: broken relative links and rewrite rules make such
+paths without end, and hardly anybody else does.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 
 from msgspec import Struct
@@ -17,6 +19,7 @@ from scoter.core.url import Url
 
 SCHEMES = ("http", "https", "ftp", "file")
 LONGEST_URL = 65_536
+MOST_REPEATS = 2
 
 _LABEL = "[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])\.?")
@@ -27,6 +30,7 @@ class ValidatorRules(Struct, frozen=True):
 
     schemes: tuple[str, ...] = SCHEMES
     longest: int = LONGEST_URL
+    most_repeats: int = MOST_REPEATS
 
     def keeps(self, url: Url) -> bool:
         return not self._fault(url)
@@ -47,7 +51,16 @@ class ValidatorRules(Struct, frozen=True):
             return f"{url.host or 'an empty host'} is not a public host name"
         if ":0" in text and url.port == 0:
             return "no server can listen on port 0"
+        # A path needs more slashes than that, besides those after the scheme.
+        if text.count("/") > self.most_repeats + 2 and (segment := self._repeated(url.target)):
+            return f"the path segment {segment} occurs more than {self.most_repeats} times"
         return ""
+
+    def _repeated(self, target: str) -> str:
+        """Return a segment that occurs too often; numbers do not count, because dates repeat them (/11/11/11/)."""
+        counts = Counter(target.partition("?")[0].split("/"))
+        often = (each for each, count in counts.items() if count > self.most_repeats)
+        return next((each for each in often if each and not each.isdigit()), "")[:50]
 
 
 @lru_cache(maxsize=HOST_CACHE)

@@ -13,6 +13,13 @@ from scoter.errors import UrlError
 # Each part ends at the first character that the next may start with, so matching never backtracks.
 _PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#\\]*)([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)
 _PORT = re.compile(":[0-9]*")
+_SLASHES = re.compile("/{2,}")
+
+# Names that are used for nothing else; "sid" and the like may also name an article, so their value must look random.
+_SESSION_NAMES = "jsessionid|phpsessid|aspsessionid[a-z]*|(?:php|asp|bv_)?_?session_?id|cfid|cftoken"
+_SESSION = rf"(?:(?:{_SESSION_NAMES})=[^&;/?#]*|_?[jls]?sid=[0-9a-z_-]{{16,}}(?=[&;/?#]|\Z))"
+_SESSION_IN_PATH = re.compile(f";{_SESSION}", re.IGNORECASE)
+_SESSION_IN_QUERY = re.compile(f"(?<=[?&;]){_SESSION}(?:[&;]|\\Z)", re.IGNORECASE)
 
 _FRAGMENT_PARAMETER = "_escaped_fragment_="
 _ESCAPES = re.compile("(?:%[0-9A-Fa-f]{2})+")
@@ -58,22 +65,45 @@ def split_url(text: str) -> UrlPieces | None:
     return UrlPieces(scheme, user + at, host, port, path, query, fragment)
 
 
-def canonical_text(text: str, *, trim_trailing_dot: bool = False) -> str | None:
+def canonical_text(text: str, *, trim_trailing_dot: bool = False, session_ids: bool = True) -> str | None:
     """Return the canonical form of a URL, or ``None`` for text that is not a URL (normaliser *basic*).
 
-    >>> canonical_text("HTTP://Example.org.:80/a/../b#c"), canonical_text("http://a.example./", trim_trailing_dot=True)
+    Repeated slashes in the path become one, as in Nutch: servers ignore them, and relative links multiply them. Without
+    ``session_ids``, these are removed.
+
+    >>> canonical_text("HTTP://Example.org.:80/a/..//b#c"), canonical_text("http://a.example./", trim_trailing_dot=True)
     ('http://example.org./b', 'http://a.example/')
     """
     try:
         found = canonical(text).text
     except UrlError:
         return None
+    if found.find("//", 8) > 0 and found.startswith("http"):
+        path, question, query = found.partition("?")
+        found = f"{path[:8]}{_SLASHES.sub('/', path[8:])}{question}{query}"
+    if not session_ids and "=" in found:
+        found = strip_session(found)
     pieces = split_url(found) if trim_trailing_dot else None
     if pieces is None or not pieces.host.endswith("."):
         return found
     host = pieces.host.rstrip(".")
     # Parse again: without its dot a host may turn out to be an IP address. Without a host, the path would become one.
-    return canonical_text(str(replace(pieces, host=host))) if host else None
+    return canonical_text(str(replace(pieces, host=host)), session_ids=session_ids) if host else None
+
+
+def strip_session(text: str) -> str:
+    """Remove session identifiers: each visit would find the same pages under new URLs.
+
+    >>> strip_session("http://a.example/b;jsessionid=01AF?c=1&PHPSESSID=2"), strip_session("http://a.example/?sid=17")
+    ('http://a.example/b?c=1', 'http://a.example/?sid=17')
+    """
+    path, question, query = text.partition("?")
+    if ";" in path:
+        path = _SESSION_IN_PATH.sub("", path)
+    if query:
+        kept = _SESSION_IN_QUERY.sub("", f"?{query}")
+        query = kept[1:] if kept == f"?{query}" else kept[1:].rstrip("&;")
+    return f"{path}?{query}" if query or (question and text.endswith("?")) else path
 
 
 def sort_query(text: str) -> str:

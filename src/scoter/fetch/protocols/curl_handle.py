@@ -14,7 +14,7 @@ import pycurl
 
 from scoter.core.display import size
 from scoter.core.reply import Reason, Timings, Truncation
-from scoter.fetch.protocols.transfers import TransferLimits, TransferRequest, TransferResult
+from scoter.fetch.protocols.transfers import HEAD_ONLY, TransferLimits, TransferRequest, TransferResult
 
 _IDLE: Final = 30  # seconds after which an idle connection is not reused
 _PAUSE: Final[int] = pycurl.WRITEFUNC_PAUSE
@@ -33,6 +33,9 @@ _BROKE: Final = "the connection was closed without an answer"
 
 _BROKEN: Final = frozenset({16, 18, 55, 56, 92})  # the connection ended, or its stream in HTTP/2
 _DISTRUST: Final = frozenset({51, 60})
+_BAD_FRAMING: Final = frozenset({8, 61})  # an invalid Content-Length or Transfer-Encoding
+_SAME_CONNECTION: Final = frozenset({pycurl.HTTP_VERSION, *(option for option, _ in HEAD_ONLY)})
+_WANTS_HTTP_1: Final = "the server accepts only HTTP/1.1 for this"
 _TLS_ERRORS: Final = frozenset({35, 51, 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98})
 _REASONS: Final[dict[int, Reason]] = {
     5: Reason.UNRESOLVED,
@@ -124,6 +127,8 @@ class CurlHandle:
         """``options`` apply to all transfers of this handle."""
         self._owner = owner
         self.options = options
+        # Proxies and authentication may need another connection for one request.
+        self._may_reconnect = any(option not in _SAME_CONNECTION for option, _ in options)
         self._budget = owner.budget
         self._limits = owner.limits
         self._default_limit = owner.limits.body if owner.limits.body is not None else sys.maxsize
@@ -160,6 +165,7 @@ class CurlHandle:
 
     def _reset(self) -> None:
         self._lines.clear()
+        self._line_bytes = 0  # counted for FTP only
         self._head_lines = 0  # lines before the body; those after it are trailers
         self._body: list[bytes] = []
         self._size = 0
@@ -168,12 +174,15 @@ class CurlHandle:
         self._has_connected = False
         self._fault: tuple[Reason, str] | None = None  # why we ended the transfer
         self._tls_seen = ""
+        self._wants_http_1 = False
 
     def start(self, transfer: TransferRequest) -> None:
         """Set the handle up for one transfer."""
         self.waited: asyncio.Future[tuple[int, str]] = self._owner.loop.create_future()
         self._check = transfer.check
         self._limit = max(self._default_limit, transfer.at_least)
+        if transfer.at_most:
+            self._limit = min(self._limit, transfer.at_most)
         curl, url = self.curl, transfer.url
         curl.setopt(_URL, url)
         if transfer.headers is not self._headers:
@@ -183,6 +192,8 @@ class CurlHandle:
             self._use_cookie(transfer.cookie)
         curl.setopt(_CONNECT_TO, [transfer.connect_to] if transfer.connect_to else [])
         self._is_http = url.startswith("http")
+        if not self._is_http:
+            curl.setopt(pycurl.HEADERFUNCTION, self._take_line)  # libcurl does not limit the answers of FTP servers
         is_tls = url.startswith("https:")
         if is_tls or self.is_tls:
             self._use_tls(is_tls, transfer.verify)
@@ -219,9 +230,12 @@ class CurlHandle:
         """Return the result of the transfer."""
         getinfo = self.curl.getinfo
         lines = b"".join(self._lines)
-        if len(lines) > self._limits.head:
+        if max(len(lines), self._line_bytes) > self._limits.head:
             self._fault = Reason.MALFORMED, f"more than {size(self._limits.head)} of headers"
         status = getinfo(_STATUS)
+        is_head_cut = error in _BAD_FRAMING and 300 <= status < 400
+        if is_head_cut:
+            self._lines.append(_HEAD_ENDS[0])  # libcurl ends within the head, but the target of a redirect may be there
         head = self._head(lines) if self._has_answered(status) else b""
         reason, cut = self._judge(error, message, lines, bool(head))
         version = "1.1"
@@ -243,6 +257,8 @@ class CurlHandle:
             tls_version=self._owner.tls_of(getinfo(pycurl.CONN_ID), self._tls_seen) if self.is_tls else "",
             timings=self._timings(),
             is_untrusted=error in _DISTRUST,
+            wants_http_1=self._wants_http_1,
+            is_head_cut=is_head_cut,
         )
 
     def _has_answered(self, status: int) -> bool:
@@ -271,8 +287,9 @@ class CurlHandle:
             return Reason.RESET, Truncation.NOT  # libcurl accepts a head that breaks off between two lines
         if error == pycurl.E_OK or self._cut is Truncation.LENGTH:
             return None, self._cut
-        if error == pycurl.E_RECV_ERROR and "chunk" in message:
-            return Reason.MALFORMED, Truncation.NOT  # libcurl has the same error for a broken connection
+        if error in _BAD_FRAMING or (error == pycurl.E_RECV_ERROR and "chunk" in message):
+            # libcurl has the second error for a broken connection, too.
+            return Reason.MALFORMED, Truncation.UNSPECIFIED if has_head else Truncation.NOT
         if error in _BROKEN and has_head:
             return None, Truncation.DISCONNECT
         if error == pycurl.E_OPERATION_TIMEDOUT and has_head:
@@ -294,6 +311,13 @@ class CurlHandle:
             if line in _HEAD_ENDS:
                 heads.append([])
         return next((b"".join(head) for head in reversed(heads) if head and head[0][:5].upper() == b"HTTP/"), b"")
+
+    def _take_line(self, line: bytes) -> int | None:
+        self._line_bytes += len(line)
+        if self._line_bytes > self._limits.head:
+            return -1  # ``outcome`` reports it
+        self._lines.append(line)
+        return None
 
     def _take_body(self, data: bytes) -> int | None:
         size = self._size + len(data)
@@ -320,10 +344,10 @@ class CurlHandle:
         return _GO_AHEAD
 
     def _open_socket(self, purpose: int, address: Any) -> socket.socket | int:
-        if self._asked and not self.options:
-            # libcurl repeats a request at once if a reused connection broke; that would need another slot of the host.
-            # Proxies and authentication, which have their own options, may need another connection.
-            self._fault = Reason.RESET, _BROKE
+        if self._asked and not self._may_reconnect:
+            # libcurl repeats a request at once if a reused connection broke, or the server wants HTTP/1.1; that would
+            # need another slot of the host.
+            self._fault = Reason.RESET, _WANTS_HTTP_1 if self._wants_http_1 else _BROKE
             return _NO_SOCKET
         family, kind, protocol, where = address
         refusal = self._check(family, where) if self._check is not None else ""
@@ -336,8 +360,11 @@ class CurlHandle:
         return opened
 
     def _listen(self, kind: int, data: bytes) -> None:
-        if kind == pycurl.INFOTYPE_TEXT and data.startswith(b"SSL connection using "):
-            self._tls_seen = data[21:].split(None, 1)[0].decode("ascii", "replace")
+        if kind == pycurl.INFOTYPE_TEXT:
+            if data.startswith(b"SSL connection using "):
+                self._tls_seen = data[21:].split(None, 1)[0].decode("ascii", "replace")
+            elif data.startswith(b"Downgrades to HTTP/1.1"):
+                self._wants_http_1 = True
 
 
 def _is_one_head(lines: bytes) -> bool:

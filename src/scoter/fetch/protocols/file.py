@@ -22,6 +22,7 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec.structs import replace
 
+from scoter.core.dates import parse_date
 from scoter.core.reply import (
     Exchange,
     Failed,
@@ -119,8 +120,7 @@ class FileProtocol:
         if self._redirect and proper != url:
             headers: Headers = (("Location", proper.text),)
             return Moved(_with(base, began, status=301, headers=headers), proper, permanent=True)
-        since = request.modified_since
-        if since is not None and modified is not None and modified <= since:
+        if modified is not None and modified == parse_date(request.last_modified):
             return NotModified(_with(base, began, status=304))
         if is_folder:
             body, cut = self._list(real)

@@ -121,11 +121,11 @@ class FtpProtocol:
         return answer.addresses[0], port, False
 
     async def _file(self, request: Request, where: tuple[str, int, bool]) -> Reply:
-        url, started, since = request.url, self._now(), request.modified_since
-        if since is not None:
+        url, started, known = request.url, self._now(), parse_date(request.last_modified)
+        if known is not None:
             probed = await self._transfer(_FtpTransfer.PROBE, url.path, url, where)
             modified = _modified(probed.head)
-            if probed.reason is None and modified is not None and modified <= since:
+            if probed.reason is None and modified == known:
                 return NotModified(_exchange(url, started, probed, 304, _last_modified(modified), b""))
         result = await self._transfer(_FtpTransfer.FILE, url.path, url, where)
         if result.reason is None and result.truncation is not Truncation.DISCONNECT:

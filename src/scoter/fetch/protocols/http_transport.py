@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
-from email.utils import format_datetime
+from datetime import datetime
 from functools import lru_cache
 
 import pycurl
@@ -26,7 +25,7 @@ from scoter.fetch.protocols.credentials import CookieJar, parse_cookies, parse_c
 from scoter.fetch.protocols.curl_loop import CurlLoop
 from scoter.fetch.protocols.request_headers import RequestHeaders, fixed_headers, one_line, user_agents, without_cookie
 from scoter.fetch.protocols.sites import BY_NAME, HttpSite, HttpSites, route, usable_kinds
-from scoter.fetch.protocols.transfers import SocketCheck, TransferLimits, TransferRequest, TransferResult
+from scoter.fetch.protocols.transfers import HEAD_ONLY, SocketCheck, TransferLimits, TransferRequest, TransferResult
 
 _KNOWN_HOSTS = 10_000
 _KNOWN_AGENTS = 100
@@ -36,7 +35,9 @@ MAX_ADDRESSES = 3  # tried one after the other if connections fail
 # No pattern ends with optional blanks: on a long run of blanks that would take quadratic time.
 _FIELD = re.compile("^([^:\\n]*):([^\\n]*)$", re.MULTILINE)
 _FOLD = re.compile("\\n[ \\t]+")
+_RANGE = re.compile("bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})", re.IGNORECASE)
 _COOKIE = "Cookie"
+_FRAMING = "the framing of the body is invalid"
 _UNRESOLVED = TransferResult(reason=Reason.UNRESOLVED)
 
 
@@ -78,6 +79,9 @@ class HttpTransport:
         self._certificates_checked = config.http.tls_certificates_check
         self._curl: CurlLoop | None = None
         self._preferred: BoundedMap[str, str] = BoundedMap(_KNOWN_HOSTS)
+        self._http_1_only: BoundedMap[str, bool] = BoundedMap(_KNOWN_HOSTS)
+        # Redirects to ask for again, because an invalid field ended the head before its target was read.
+        self._head_only: BoundedMap[str, bool] = BoundedMap(_KNOWN_HOSTS)
         # Hosts whose bad certificate is accepted, and what is wrong with it.
         self._bad_certificates: BoundedMap[str, str] = BoundedMap(_KNOWN_HOSTS)
 
@@ -97,6 +101,13 @@ class HttpTransport:
         headers = self._headers(request)
         cookie = self._cookie(request)
         at_least = ROBOTS_LIMIT if url.text.endswith("/robots.txt") and url.target == "/robots.txt" else 0
+        options = site.options
+        if url.host in self._http_1_only:
+            options += ((pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),)
+        is_head_only = url.text in self._head_only
+        if is_head_only:
+            self._head_only.pop(url.text)  # the next answer may have a body
+            options += HEAD_ONLY
         started = self._now()
         result = _UNRESOLVED
         for connect_to in routes:
@@ -105,15 +116,23 @@ class HttpTransport:
                 headers=headers.lines,
                 cookie=cookie,
                 connect_to=connect_to,
-                options=site.options,
+                options=options,
                 check=self._check_socket,
                 at_least=at_least,
+                at_most=request.first_bytes,
             )
             result = await self._transfer(url.host, transfer)
             if not _is_unreachable(result):
                 if connect_to is not routes[0]:
                     self._preferred.put(url.host, connect_to)  # each unreachable address would cost a timeout
                 break
+        if result.wants_http_1:
+            self._http_1_only.put(url.host, True)  # a retry gets its own slot of the host
+        if is_head_only and result.reason is None:
+            result = replace(result, reason=Reason.MALFORMED, detail=_FRAMING, truncation=Truncation.UNSPECIFIED)
+        elif result.is_head_cut and not _is_redirect(result):
+            self._head_only.put(url.text, True)
+            return Failed(url, Reason.MALFORMED, result.detail, blames_host=False, is_repeatable=True)
         if cookie:
             headers = RequestHeaders.of(((_COOKIE, cookie),)).with_more(headers)  # in libcurl's position
         return self._reply(url, site, headers, result, started)
@@ -186,7 +205,7 @@ class HttpTransport:
     def _headers(self, request: Request) -> RequestHeaders:
         """Return the header fields beyond Host, in order."""
         usual = self._usual(self._agent())
-        if not (request.headers or request.etag or request.modified_since):
+        if not (request.headers or request.etag or request.last_modified or request.first_bytes):
             return usual
         more = self._more_headers(request)
         return usual.with_more(RequestHeaders.of(more)) if more else usual
@@ -194,11 +213,12 @@ class HttpTransport:
     def _more_headers(self, request: Request) -> Headers:
         headers: list[tuple[str, str]] = []
         if self._config.http.enable_if_modified_since_header:
-            since = request.modified_since
-            if since is not None:
-                headers.append(("If-Modified-Since", format_datetime(since.astimezone(UTC), usegmt=True)))
+            if request.last_modified:
+                headers.append(("If-Modified-Since", request.last_modified))
             if request.etag:
                 headers.append(("If-None-Match", request.etag))
+        if request.first_bytes:
+            headers.append(("Range", f"bytes=0-{request.first_bytes - 1}"))
         return (*headers, *without_cookie(request.headers))
 
     def _cookie(self, request: Request) -> str:
@@ -216,8 +236,9 @@ class HttpTransport:
         late = result.truncation is Truncation.TIME and self._is_overtime(result)
         partial = result.truncation in (Truncation.TIME, Truncation.DISCONNECT) and self._config.http.partial_truncated
         says_all = result.truncation is Truncation.TIME and result.status >= 300  # these say everything in their head
-        if result.reason is not None and not late and not partial and not says_all:
-            return Failed(url, result.reason, result.detail, blames_host=result.reason is not Reason.REFUSED_ADDRESS)
+        if result.reason is not None and not (late or partial or says_all or _is_redirect(result)):
+            is_blamed = result.reason is not Reason.REFUSED_ADDRESS and not result.wants_http_1
+            return Failed(url, result.reason, result.detail, blames_host=is_blamed)
         exchange = self._exchange(url, site, sent, result, started)
         if partial and 200 <= result.status < 300:
             return Fetched(exchange)
@@ -239,7 +260,7 @@ class HttpTransport:
             status=result.status,
             headers=headers,
             body=result.body,
-            truncation=result.truncation,
+            truncation=result.truncation or _missing_parts(result.status, headers),
             peer=result.peer,
             http_version=result.http_version,
             tls_version=result.tls_version,
@@ -250,6 +271,23 @@ class HttpTransport:
     def _is_overtime(self, result: TransferResult) -> bool:
         limit = self._config.http.time_limit
         return limit is not None and result.timings.total >= limit.total_seconds() * 0.99
+
+
+def _missing_parts(status: int, headers: Headers) -> Truncation:
+    """Return ``UNSPECIFIED`` for a 206 response, unless its range is everything."""
+    if status != 206:
+        return Truncation.NOT
+    # RFC 9110 14.4; without the field it is several parts, with an unknown length any part.
+    found = _RANGE.fullmatch(header(headers, "Content-Range"))
+    is_whole = found is not None and int(found[1]) == 0 and int(found[2]) + 1 == int(found[3])
+    return Truncation.NOT if is_whole else Truncation.UNSPECIFIED
+
+
+def _is_redirect(result: TransferResult) -> bool:
+    """Tell whether the head names the target of a redirect, though the framing of the body is invalid."""
+    if result.truncation is not Truncation.UNSPECIFIED or not 300 <= result.status < 400:
+        return False
+    return header(_fields(result.head), "Location") != ""
 
 
 def _is_unreachable(result: TransferResult) -> bool:

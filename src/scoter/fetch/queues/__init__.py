@@ -7,6 +7,7 @@
 - ``scheduler``  the workbench on an event loop: hands out slots
 - ``slots``      how a slot ended, and the other records of the workbench
 - ``feeder``     reads ahead from a source within bounds, fairly among hosts
+- ``holds``      which holds outlive a fetch, and when they are stored
 - ``spill``      holds on disk what does not fit into memory
 - ``keys``       which queue a URL belongs to
 

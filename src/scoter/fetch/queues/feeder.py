@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from scoter.fetch.queues.holds import KeptHolds
 from scoter.fetch.queues.policy import Policy
 from scoter.fetch.queues.scheduler import Entry, size_of
 from scoter.fetch.queues.slots import Capacity, QueueRefusal
@@ -31,13 +32,18 @@ class Feeder:
     """
 
     def __init__(
-        self, policy_of: Callable[[str], Policy], capacity: Capacity, folder: Path, spill_limit: int | None = None
+        self,
+        policy_of: Callable[[str], Policy],
+        capacity: Capacity,
+        folder: Path,
+        spill_limit: int | None = None,
+        holds: KeptHolds | None = None,
     ) -> None:
         self._capacity = capacity
         self._spill = Spill(folder)
         self._spill_limit = spill_limit if spill_limit is not None else SPILL_FACTOR * capacity.bytes
         self._max_share = max(capacity.bytes // SHARES, 1)
-        self.bench: Workbench[Entry] = Workbench(policy_of, size_of, capacity, overflow=self)
+        self.bench: Workbench[Entry] = Workbench(policy_of, size_of, capacity, overflow=self, holds=holds)
         self.spill_error = ""
         """Why the last write to disk failed; empty after one that succeeded."""
 

@@ -61,6 +61,7 @@ class HostQueue(Generic[T]):
         "in_progress",
         "items",
         "key",
+        "last_end",
         "last_start",
         "next",
         "own_hold",
@@ -84,6 +85,7 @@ class HostQueue(Generic[T]):
         self.hold = 0.0  # until when the host is left alone after what has ended
         self.own_hold = 0.0  # the part of the hold that the host caused itself, whatever its policy says
         self.next = 0.0  # when the next slot comes: after the hold, or after the delay since the last slot
+        self.last_end: float | None = None  # when a request last ended
         self.last_start = -LONGEST_BACKOFF  # when a request last began, where several may be in progress
         self.state = QueueState.IDLE
         self.entry = 0  # number of the queue's valid entry in HostOrder
@@ -170,12 +172,15 @@ class HostQueue(Generic[T]):
 
     def delay(self) -> float:
         """Return the politeness delay in seconds."""
+        delay = self.usual_delay()
+        return delay if self.health is None else self._lengthened(delay, self.health)
+
+    def usual_delay(self) -> float:
+        """Return the delay of the policy or of robots.txt, whatever the host's health."""
         policy = self.policy
         if self.crawl_delay is not None:
-            delay = max(self.crawl_delay, policy.min_crawl_delay.total_seconds())
-        else:
-            delay = (policy.delay if policy.threads == 1 else policy.min_delay).total_seconds()
-        return delay if self.health is None else self._lengthened(delay, self.health)
+            return max(self.crawl_delay, policy.min_crawl_delay.total_seconds())
+        return (policy.delay if policy.threads == 1 else policy.min_delay).total_seconds()
 
     def _lengthened(self, delay: float, health: HostHealth) -> float:
         policy, longest = self.policy, delay
@@ -198,8 +203,16 @@ class HostQueue(Generic[T]):
         if self.next:
             self.next = max(self.next + longer, self.hold)
 
+    def set_crawl_delay(self, seconds: float | None) -> None:
+        """Set the Crawl-delay; it counts from the last request, usually the one for robots.txt."""
+        self.crawl_delay = seconds or None
+        if self.crawl_delay is not None and self.last_end is not None:
+            self.hold = max(self.hold, self.last_end + self.delay())
+            self.next = max(self.next, self.hold)
+
     def finish(self, result: SlotResult, now: float) -> bool:
         """Put the host on hold after a request; return whether it has failed too often."""
+        self.last_end = now
         health = self.health
         if health is None and (result.failed or result.busy or result.took >= SLOW):
             health = self.health = HostHealth()

@@ -85,6 +85,11 @@ class HostOrder(Generic[T]):
             return now
         return self._heap[0][0] if self._heap else None
 
+    def first_waiting(self, count: int) -> list[str]:
+        """Return the hosts on hold whose slots come next; takes time proportional to their number."""
+        waiting = ((queue.next, queue.key) for _, number, queue in self._heap if number == queue.entry)
+        return [key for _, key in heapq.nsmallest(count, waiting)]
+
     def leave(self, queue: HostQueue[T]) -> None:
         """Remove a queue, wherever it is."""
         queue.entry = 0

@@ -53,6 +53,7 @@ class Policies:
         self.default = default
         self._configured = dict(overrides or {})
         self._overrides = dict(self._configured)
+        self._delays: dict[str, timedelta] = {}
 
     def __repr__(self) -> str:
         return f"Policies({len(self._overrides)} overrides)"
@@ -65,7 +66,20 @@ class Policies:
         else:
             self._overrides.pop(name, None)
 
+    def put_delay(self, key: str, delay: timedelta) -> bool:
+        """Set the delay of one queue, without its subdomains; return false if it had this delay already."""
+        if self._delays.get(key) == delay:
+            return False
+        self._delays[key] = delay
+        return True
+
     def __call__(self, key: str) -> Policy:
+        found = self._of_host(key)
+        delay = self._delays.get(key) if self._delays else None
+        # As for fetch.hosts: robots.txt may lengthen the delay, not shorten it.
+        return found if delay is None else replace(found, delay=delay, min_crawl_delay=delay)
+
+    def _of_host(self, key: str) -> Policy:
         if not self._overrides:
             return self.default
         name = key

@@ -252,20 +252,27 @@ class SlotScheduler:
         self.bench.set_policy(key, self.clock())
         self.pump()
 
-    def purge(self, key: str, *, even_started: bool = False) -> None:
-        """Refuse a host's queued work as at the end of a run; work in progress keeps its place.
+    def purge(self, key: str, *, even_started: bool = False, reason: Reason = Reason.STOPPED) -> None:
+        """Refuse a host's queued work, by default as at the end of a run; work in progress keeps its place.
 
         ``even_started`` refuses that, too.
         """
         now = self.clock()
         for entry in self.bench.purge(key, now):
             if isinstance(entry, bytes):
-                self._lose(entry, Reason.STOPPED)
+                self._lose(entry, reason)
             elif even_started:
-                entry.refuse(Reason.STOPPED)
+                entry.refuse(reason)
             else:
                 self.bench.add(key, entry, now, started=True, even_if_full=True)
         self.pump()
+
+    def hand_back_held(self, longest: float) -> dict[str, float]:
+        """Refuse all work if every host is on hold for more than ``longest`` seconds; return until when they are."""
+        held = self.bench.held(self.clock(), longest)
+        for key in held:
+            self.purge(key, even_started=True, reason=Reason.DEFERRED)
+        return held
 
     def drain(self) -> None:
         """Refuse everything that waits or comes later."""

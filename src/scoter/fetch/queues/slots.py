@@ -42,6 +42,7 @@ _NOT_SENT: Final = frozenset(
         Reason.REFUSED_PORT,
         Reason.REFUSED_SCHEME,
         Reason.PURGED,
+        Reason.DEFERRED,
         Reason.STOPPED,
     }
 )
@@ -103,8 +104,8 @@ class Overflow(Protocol[Item]):
 class QueueStats(Struct, frozen=True, kw_only=True):
     """The workbench at one moment; ``str`` explains why nothing is being fetched.
 
-    >>> print(QueueStats(queued=40, queues=15, waiting=12, blocked=3, next_in=1.25))
-    12 hosts waiting for their delay (next in 1.2 s), 3 blocked, 40 queued
+    >>> print(QueueStats(queued=40, queues=15, waiting=12, blocked=3, next_in=1.25, next_hosts=("a.test", "b.test")))
+    12 hosts waiting for their delay (next in 1.2 s: a.test, b.test, …), 3 blocked, 40 queued
     """
 
     queued: int = 0
@@ -118,9 +119,12 @@ class QueueStats(Struct, frozen=True, kw_only=True):
     blocked: int = 0
     draining: bool = False
     next_in: float | None = None
+    next_hosts: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        soon = "" if self.next_in is None or not self.waiting else f" (next in {self.next_in:.1f} s)"
+        named = ", ".join(self.next_hosts) + (", …" if self.waiting > len(self.next_hosts) else "")
+        hosts = f": {named}" if self.next_hosts else ""
+        soon = "" if self.next_in is None or not self.waiting else f" (next in {self.next_in:.1f} s{hosts})"
         parts = [
             f"{self.in_progress} in progress" if self.in_progress else "",
             f"{count(self.ready, 'host')} ready" if self.ready else "",

@@ -23,12 +23,14 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from scoter.errors import Defect
+from scoter.fetch.queues.holds import KeptHolds
 from scoter.fetch.queues.hostqueue import HostQueue, QueueState
 from scoter.fetch.queues.order import HostOrder
 from scoter.fetch.queues.policy import Policy
 from scoter.fetch.queues.slots import Capacity, Overflow, QueueRefusal, QueueStats, SlotResult
 
 T = TypeVar("T")
+_NAMED = 3  # hosts that a message names
 
 
 class Workbench(Generic[T]):
@@ -40,10 +42,12 @@ class Workbench(Generic[T]):
         size_of: Callable[[T], int],
         capacity: Capacity = Capacity(),  # noqa: B008 - frozen
         overflow: Overflow[T] | None = None,
+        holds: KeptHolds | None = None,
     ) -> None:
         self._policy_of = policy_of
         self._size_of = size_of
         self._overflow = overflow
+        self._holds = holds
         self._queues: dict[str, HostQueue[T]] = {}
         self._blocked: set[str] = set()
         self._order: HostOrder[T] = HostOrder()
@@ -192,6 +196,8 @@ class Workbench(Generic[T]):
                 self._blocked.add(key)
             if queue.health is not None:
                 self._slowed += _is_slowed(queue) - slowed
+            if self._holds is not None:
+                self._holds.note(key, queue.hold, queue.usual_delay())
         elif not queue.in_progress and queue.next != queue.hold:
             # No request was made since the hold began, so there is no further delay to keep.
             queue.next = queue.hold
@@ -212,7 +218,7 @@ class Workbench(Generic[T]):
 
     def set_crawl_delay(self, key: str, seconds: float | None) -> None:
         """Set the Crawl-delay of robots.txt, which the policy's minimum may lengthen; ``None`` if there is none."""
-        self._queue(key).crawl_delay = seconds or None
+        self._queue(key).set_crawl_delay(seconds)
 
     def defer(self, key: str, until: float, *, by_policy: bool = False) -> None:
         """Put a host on hold until the given time, for instance while its robots.txt answers 5xx.
@@ -224,6 +230,8 @@ class Workbench(Generic[T]):
             queue.own_hold = max(queue.own_hold, until)
         queue.hold = max(queue.hold, until)
         queue.next = max(queue.next, until)
+        if self._holds is not None:
+            self._holds.note(key, queue.hold, queue.usual_delay())
 
     def purge(self, key: str, now: float) -> Sequence[T]:
         """Remove and return all queued items of a host; its delay stays."""
@@ -290,16 +298,35 @@ class Workbench(Generic[T]):
             return 0.0, HostQueue[T](key, self._policy_of(key)).delay()
         return max(queue.next - now, 0.0), queue.delay()
 
+    def held(self, now: float, longest: float) -> dict[str, float]:
+        """Return the hosts with items and until when they are on hold, if nothing can be handed out for a while.
+
+        Nothing is returned if a request is in progress, or a host is on hold for no more than ``longest`` seconds or
+        its usual delay.
+        """
+        due = self.next_time(now)
+        if self.in_progress or due is None or due - now <= longest:
+            return {}
+        found: dict[str, float] = {}
+        for queue in self._queues.values():
+            if queue.count:
+                if queue.next - now <= max(longest, queue.usual_delay()):
+                    return {}
+                found[queue.key] = queue.next
+        return found
+
     def stats(self, now: float) -> QueueStats:
         """Return counts that show whether something is being fetched, and if not, why."""
-        return self._stats(self.next_time(now), now)
+        # Which hosts are waited for matters only if nothing else happens.
+        hosts = () if self.in_progress or self._order.ready else self._order.first_waiting(_NAMED)
+        return self._stats(self.next_time(now), now, hosts)
 
     def slowest(self, count: int) -> list[tuple[str, float]]:
         """Return the slowest hosts with their smoothed latency in seconds, the slowest first."""
         slow = ((queue.health.latency, queue.key) for queue in self._queues.values() if queue.health is not None)
         return [(key, latency) for latency, key in heapq.nlargest(count, slow) if latency > 0]
 
-    def _stats(self, next_time: float | None, now: float = 0.0) -> QueueStats:
+    def _stats(self, next_time: float | None, now: float = 0.0, hosts: Sequence[str] = ()) -> QueueStats:
         return QueueStats(
             queued=self.queued,
             queued_bytes=self.queued_bytes,
@@ -312,6 +339,7 @@ class Workbench(Generic[T]):
             blocked=len(self._blocked),
             draining=self.draining,
             next_in=None if next_time is None else next_time - now,
+            next_hosts=tuple(hosts),
         )
 
     # Internals
@@ -320,6 +348,8 @@ class Workbench(Generic[T]):
         queue = self._queues.get(key)
         if queue is None:
             queue = self._queues[key] = HostQueue(key, self._policy_of(key))
+            if self._holds is not None:
+                queue.own_hold = queue.hold = queue.next = self._holds.until(key)
             self._expire_later(queue)
         return queue
 

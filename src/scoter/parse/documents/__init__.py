@@ -5,6 +5,7 @@
 - ``ooxml``              reads Word, Excel and PowerPoint documents
 - ``zip``                zip archives and their members
 - ``image``              images: size and embedded metadata
+- ``image_size``         the size of an image from its first bytes, in any process
 - ``wide``               more formats, read with kreuzberg
 - ``command``            runs an external program
 - ``archive``            reads zip files within limits

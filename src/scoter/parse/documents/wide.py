@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from scoter.core.dates import parse_date
 from scoter.core.page import Content
@@ -33,6 +33,9 @@ class WideParser(DocumentParser):
         *("text/markdown", "text/csv", "text/tab-separated-values"),
         "application/vnd.ms-excel.sheet.binary.macroenabled.12",
     )
+
+    requires: ClassVar[tuple[str, str]] = ("kreuzberg", "documents")
+    """The package it needs, and the extra that has it."""
 
     def __init__(self, setup: Setup) -> None:
         if find_spec("kreuzberg") is None:

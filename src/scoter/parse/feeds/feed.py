@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from html import unescape
 from typing import Final
 
 from msgspec.structs import replace
@@ -23,6 +25,10 @@ SOURCE: Final = "feed"
 """The source that a page's metadata name."""
 _JSON: Final = "application/feed+json"
 _LONGEST_DESCRIPTION: Final = 1_000
+# An end tag or a common start tag. "Write &lt;b&gt;" may well be about HTML.
+_ESCAPED_TAG: Final = re.compile(
+    r"&lt;(?:/[a-z][a-z0-9]*|(?:p|br|div|img)(?:\s[^<>]{0,1000}?)?/?)\s*&gt;", re.IGNORECASE
+)
 
 
 class FeedParser(PageParser):
@@ -187,7 +193,9 @@ class _Pages:
         return " ".join(plain.split())[:LONGEST_TITLE]
 
     def _words(self, markup: str, base: Url | None = None) -> tuple[str, tuple[Outlink, ...]]:
-        """Return the text and the links of a piece of markup."""
+        """Return the text and the links of a piece of markup, which some feeds escape twice."""
+        if "<" not in markup and _ESCAPED_TAG.search(markup):
+            markup = unescape(markup)
         if "<" not in markup and "&" not in markup:
             return "\n".join(filter(None, (" ".join(line.split()) for line in markup.splitlines()))), ()
         body = markup.encode("utf-8", "replace")

@@ -16,7 +16,7 @@ from html.entities import html5
 from typing import Any, Final, Protocol
 
 from scoter.core.display import size
-from scoter.parse.encoding import codec_of, decode_page, encoding_name, errors_of
+from scoter.parse.encoding import codec_of, decode_page, encoding_name
 
 PIECE: Final = 64 * 1024
 MOST: Final = 64 * 1024 * 1024
@@ -117,7 +117,7 @@ class XmlSource:
         label = charset if encoding_name(charset) else declared[1].decode() if declared else ""
         self.encoding = decode_page(first, label, "utf-8", markup=False).encoding
         # A byte order mark yields "utf-16le" or similar; the mark itself precedes the root.
-        self._decoder: Any = _decoder(self.encoding)(errors_of(self.encoding))
+        self._decoder: Any = _decoder(self.encoding)("replace")
         self._head = self._find_root(self._text(first))
 
     @property

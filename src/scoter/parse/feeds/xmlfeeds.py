@@ -55,7 +55,11 @@ _NAMESPACES: Final = {
         "itunes": ("www.itunes.com/dtds/podcast-1.0.dtd", "example.com/dtds/podcast-1.0.dtd"),
         "cc": ("backend.userland.com/creativecommonsrssmodule", "web.resource.org/cc", "creativecommons.org/ns"),
         "xhtml": ("www.w3.org/1999/xhtml",),
-        "": ("www.w3.org/2005/atom", "purl.org/atom/ns", "purl.org/rss/1.0", "my.netscape.com/rdf/simple/0.9"),
+        "": (
+            *("www.w3.org/2005/atom", "purl.org/atom/ns", "purl.org/rss/1.0", "my.netscape.com/rdf/simple/0.9"),
+            *("backend.userland.com/rss2", "backend.userland.com/rss", "backend.userland.com/rss091"),
+            *("blogs.law.harvard.edu/tech/rss", "cyber.law.harvard.edu/rss", "purl.org/net/rss1.1"),
+        ),
         "rdf": ("www.w3.org/1999/02/22-rdf-syntax-ns",),
     }.items()
     for namespace in namespaces
@@ -226,9 +230,12 @@ class _FeedReader:
         if self._markup is not None:
             if leaf and "<" in leaf:
                 token = token.replace(leaf, escape(_plain(leaf), quote=False))
-            self._markup.append((True, token))
+            if "xmlns:" in attributes:
+                self._attributes(attributes)
+            name = self._name(raw)
+            self._markup.append((True, _unprefixed(token, raw) if name.startswith("xhtml:") else token))
             if is_open and len(self._open) < DEEPEST:
-                self._push(self._name(raw))
+                self._push(name)
             return
         said = self._attributes(attributes) if "=" in attributes else {}
         name = self._name(raw, said["xmlns"]) if "xmlns" in said else self._names.get(raw) or self._name(raw)
@@ -296,7 +303,7 @@ class _FeedReader:
             while self._open[depth - 1] != name:
                 depth -= 1
         if self._markup is not None and depth > self._markup_depth:
-            self._markup.append((True, token))
+            self._markup.append((True, _unprefixed(token, raw) if name.startswith("xhtml:") else token))
         self._close_to(depth - 1)
 
     def _push(self, name: str) -> None:
@@ -401,6 +408,11 @@ class _FeedReader:
         if not namespace and len(self._names) < _MOST_NAMES:
             self._names[raw] = name
         return name
+
+
+def _unprefixed(tag: str, name: str) -> str:
+    """Return the tag of an XHTML element as HTML: ``<xh:b>`` is ``<b>``."""
+    return tag.replace(name, name.rpartition(":")[2])
 
 
 def _plain(text: str) -> str:

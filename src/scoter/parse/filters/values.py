@@ -7,10 +7,8 @@ from typing import Final
 
 from msgspec import structs
 
-from scoter.core.page import Page
+from scoter.core.page import VALUE_SEPARATOR, Page
 
-SEPARATOR: Final = "\t"
-"""Separates the values of one key; no value contains it."""
 MOST_VALUES: Final = 100
 LONGEST_VALUE: Final = 2_000
 LONGEST_TOGETHER: Final = 16_384
@@ -45,16 +43,7 @@ def join_values(values: Iterable[str]) -> str:
         if room < 0 or len(kept) == MOST_VALUES:
             break
         kept[line] = None
-    return SEPARATOR.join(kept)
-
-
-def split_values(text: str) -> tuple[str, ...]:
-    """Split a text that ``join_values`` made.
-
-    >>> split_values("Grey seals\\tWalrus"), split_values("")
-    (('Grey seals', 'Walrus'), ())
-    """
-    return tuple(text.split(SEPARATOR)) if text else ()
+    return VALUE_SEPARATOR.join(kept)
 
 
 def with_metadata(page: Page, found: Mapping[str, str]) -> Page:

@@ -55,9 +55,8 @@ def is_text_needed(config: Config) -> bool:
     parse = config.parse
     if parse.store_text or parse.simhash or active(POINTS["parsefilter"], config):
         return True
-    return any(getattr(each, "reads_text", True) for each in _classes("signature", config)) or any(
-        hasattr(each, "after_parsing") for each in _classes("scoring", config)
-    )
+    readers = [each for each in _classes("scoring", config) if hasattr(each, "after_parsing")]
+    return any(getattr(each, "reads_text", True) for each in (*readers, *_classes("signature", config)))
 
 
 def _classes(name: str, config: Config) -> list[type[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Container, Mapping
 from typing import Final, TypeAlias
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -164,6 +164,41 @@ def _without_marks(heading: str) -> str:
     if heading[:1] in _FIRSTS and (before := _MARK_BEFORE.match(heading)):
         heading = heading[before.end() :]
     return _MARK_AFTER.sub("", heading) if heading[-1:] in _LASTS else heading
+
+
+def separate(link: LexborNode, href: str, inline: Container[int]) -> None:
+    """Put a space before a link if another link ends just there, as in menus: ``<a>Home</a><a>About</a>``.
+
+    Either may be alone in text-level elements, such as ``<span>``, whose numbers are in ``inline``. Two links to one
+    target may be two parts of a word.
+    """
+    anchor, node = link.tag_id, link
+    for _ in range(_DEEPEST):
+        before = node.prev
+        if before is None:
+            parent = node.parent
+            if parent is None or parent.tag_id not in inline:
+                return
+            node = parent
+            continue
+        if before.tag_id not in inline:
+            return
+        last = _last_inside(before, anchor, inline)
+        if last is not None:
+            if last.tag_id == anchor and last.attributes.get("href") not in (None, href):
+                link.insert_before(" ")
+            return
+        node = before  # it is empty
+
+
+def _last_inside(node: LexborNode, anchor: int, inline: Container[int]) -> LexborNode | None:
+    """Return the last link or text in a text-level element; ``None`` if it is empty."""
+    found: LexborNode | None = node
+    for _ in range(_DEEPEST):
+        if found is None or found.tag_id == anchor or found.tag_id not in inline:
+            break
+        found = found.last_child
+    return found
 
 
 def name_of(node: LexborNode | None) -> str:

@@ -34,10 +34,10 @@ from scoter.parse.html.elements import (
     actions,
 )
 from scoter.parse.html.options import HtmlOptions
-from scoter.parse.html.page_parts import PageParts, name_of, whole_text, words
+from scoter.parse.html.page_parts import PageParts, name_of, separate, whole_text, words
 from scoter.parse.links import LinkJoiner
 from scoter.parse.mediatype import CONTROLS, LANGUAGE, SNIFFED
-from scoter.parse.prescan import without_comments
+from scoter.parse.prescan import shallow_part, without_comments
 from scoter.parse.robots_meta import directives
 from scoter.parse.scripts import script_addresses
 
@@ -75,6 +75,7 @@ class HtmlReader:
         self._options = options
         kinds, self._link_elements = actions(options)
         self._kinds = bytes([kinds.get(number, _NOTHING) for number in range(_NUMBERS)])
+        self._within_text = frozenset(number for number, kind in kinds.items() if kind in (PIECE, ANCHOR))
         self._joiner = LinkJoiner()
         self._selector = LexborCSSSelector()  # type: ignore[no-untyped-call]
         self._extras = {name: {options.element_name: name} for name in KINDS} if options.element_name else None
@@ -90,7 +91,8 @@ class HtmlReader:
         options = self._options
         url = content.url
         source = decode_page(content.body, content.encoding, options.default_encoding)
-        markup = without_comments(source.utf8)
+        whole = without_comments(source.utf8)
+        markup = shallow_part(whole)
         tree = LexborHTMLParser(markup, options=_OPTIONS)
         about = None
         if self._about is not None:
@@ -129,7 +131,12 @@ class HtmlReader:
             alternates=parts.all_alternates(base) if parts.alternates else (),
             metas=metas,
             about=about,
-            doubt=doubt_about(content, source, MOST_LINKS if len(parts.links) > MOST_LINKS else 0),
+            doubt=doubt_about(
+                content,
+                source,
+                MOST_LINKS if len(parts.links) > MOST_LINKS else 0,
+                shallow=0 if markup is whole else len(markup),
+            ),
         )
 
     def _walk(self, tree: LexborHTMLParser, parts: PageParts) -> None:
@@ -140,7 +147,7 @@ class HtmlReader:
         root = tree.root
         if root is None:
             return
-        kinds, links = self._kinds, parts.links
+        kinds, inline, links = self._kinds, self._within_text, parts.links
         nodes = self._selector.find(VISITED, root)
         nodes.reverse()
         for node in nodes:
@@ -168,6 +175,9 @@ class HtmlReader:
                     text = text.strip() or parts.image_text(node)
                     rel = attributes.get("rel")
                     links.append((href, text[:LONGEST_ANCHOR], rel.lower() if rel else "", "a"))
+                    beside = node.prev or node.parent
+                    if beside is not None and beside.tag_id in inline:
+                        separate(node, href, inline)
                 node.unwrap(True)
             elif kind == OUT:
                 node.decompose(False)
@@ -197,11 +207,13 @@ class HtmlReader:
         if element is None:
             return
         links, name = parts.links, element.name
+        # As in Nutch: a GET request to the action of a POST form is rarely what the site expects.
+        is_post = name == "form" and (attributes.get("method") or "").strip().lower() == "post"
         if kind == IMAGE and (srcset := attributes.get("srcset")):
             widest = largest(srcset)
             if widest and widest != attributes.get("src"):
                 links.append((widest, label, "", name))
-        for attribute in element.attributes:
+        for attribute in () if is_post else element.attributes:
             href = attributes.get(attribute)
             if href is not None:
                 links.append((href, label, rel, name))
@@ -264,10 +276,13 @@ class HtmlReader:
         return [Outlink(target=target, kind="text") for target in itertools.islice(targets, max(0, most))]
 
 
-def doubt_about(content: Content, source: DecodedPage, most_links: int = 0, *, markup: bool = True) -> str:
+def doubt_about(
+    content: Content, source: DecodedPage, most_links: int = 0, *, shallow: int = 0, markup: bool = True
+) -> str:
     """Return the problems of a page that was read only in part, separated by semicolons; usually empty.
 
-    ``most_links`` is how many links were read if the page has more. Pass ``markup=False`` for plain text.
+    ``most_links`` is how many links were read if the page has more, ``shallow`` how many bytes if the rest is
+    nested too deeply. Pass ``markup=False`` for plain text.
     """
     utf8 = source.utf8
     said = []
@@ -285,6 +300,8 @@ def doubt_about(content: Content, source: DecodedPage, most_links: int = 0, *, m
         replaced = utf8.count(_REPLACED) - own
         if replaced > 0:
             said.append(f"not valid {source.encoding}: {count(replaced, 'character')} replaced")
+    if shallow:
+        said.append(f"nested too deeply: only the first {shallow:,} bytes were read")
     if most_links:
         said.append(f"too many links: only the first {most_links:,} were read")
     return "; ".join(said)

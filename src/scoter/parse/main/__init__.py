@@ -1,8 +1,9 @@
 """The main content of a page, as text and as Markdown.
 
-- ``extraction``   the entry point: asks an extractor which blocks are content
+- ``extraction``   the entry point: decides which blocks are content
 - ``tree``         copies potential content into a small tree of bounded depth
 - ``boilerplate``  removes navigation and other boilerplate
+- ``article``      finds the paragraphs of an article and what belongs to them
 - ``blocks``       writes blocks as Markdown
 - ``inline``       writes inline content as Markdown
 """

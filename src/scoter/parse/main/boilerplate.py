@@ -18,6 +18,7 @@ MAIN_SHARE: Final = 0.3
 ARTICLE_SHARE: Final = 0.5
 MOST: Final = 0.5  # share of the text; an element with more is not boilerplate, whatever its name
 MOSTLY: Final = 0.6  # share of an element's text in links
+RUNNING: Final = 160  # characters of a paragraph that is running text, whatever its name (``paywall``)
 ENOUGH: Final = 300  # characters besides its comments that make a page more than a list of comments
 
 _ELEMENTS: Final = name_set("nav aside footer form menu search")
@@ -53,18 +54,16 @@ _SPARED: Final = name_set("body main article h1 h2 h3 h4 h5 h6 pre code table tb
 
 
 def main_part(body: Element) -> Element:
-    """Remove the boilerplate from a page and return the part of the rest that is the main content."""
-    measure(body)
+    """Remove the boilerplate from a measured page and return the part of the rest that is the main content."""
     mains, articles, titles = _prune(body)
-    measure(body)
     if len(mains) == 1 and mains[0].size >= MAIN_SHARE * body.size:
-        return _with_title(mains[0], titles)
+        return with_title(mains[0], titles)
     if len(articles) == 1 and articles[0].size >= ARTICLE_SHARE * body.size:
-        return _with_title(articles[0], titles)
+        return with_title(articles[0], titles)
     return body
 
 
-def _with_title(part: Element, titles: list[Element]) -> Element:
+def with_title(part: Element, titles: list[Element]) -> Element:
     """Prepend the page's only title to a part that has none."""
     if len(titles) != 1 or any(element.tag == "h1" for element in part.elements()):
         return part
@@ -77,16 +76,20 @@ def _prune(body: Element) -> tuple[list[Element], list[Element], list[Element]]:
     articles: list[Element] = []
     titles: list[Element] = []
     whole = body.size
-    many_titles = sum(element.tag == "h1" and element.size > 0 for element in body.elements()) != 1
+    many_titles: bool | None = None
+    visited: list[Element] = []
     todo = [(body, False)]
     while todo:
         here, inside = todo.pop()
+        visited.append(here)
         kept = []
         for child in here.children:
             if type(child) is Element:
-                if _is_boilerplate(child, here, whole, inside, many_titles):
-                    continue
                 tag = child.tag
+                if many_titles is None and tag == "header":
+                    many_titles = sum(each.tag == "h1" and each.size > 0 for each in body.elements()) != 1
+                if _is_boilerplate(child, here, whole, inside, many_titles is True):
+                    continue
                 if tag == "h1":
                     titles.append(child)
                 elif tag == "main" or child.attributes.get("role") == "main":
@@ -96,6 +99,7 @@ def _prune(body: Element) -> tuple[list[Element], list[Element], list[Element]]:
                 todo.append((child, inside or tag in {"main", "article"}))
             kept.append(child)
         here.children = kept
+    measure(visited)
     return mains, articles, titles
 
 
@@ -122,11 +126,15 @@ def _is_boilerplate(element: Element, parent: Element, whole: int, inside: bool,
         return True
     if tag in _SPARED and tag not in {"td", "table"}:
         return False
-    return not large and _called_so(element, whole)
+    return not large and _called_so(element, parent, whole)
 
 
-def _called_so(element: Element, whole: int) -> bool:
+def _called_so(element: Element, parent: Element, whole: int) -> bool:
     """Tell whether an element's class and id mark it as boilerplate."""
+    if element.tag == "p" and element.size - element.linked > RUNNING:
+        return False
+    if element.tag == "a" and parent.tag == "p":
+        return False
     said = _names(element)
     if said & _SURE or (said & _OF_COMMENTS and (whole - element.size > ENOUGH or not element.size)):
         return True

@@ -1,5 +1,8 @@
 """Extract the main content of a page.
 
+An article is found by its paragraphs (``article``); its text has no title, as the page has that. On other pages,
+resiliparse decides what is main content. It also writes the text of both.
+
 Resiliparse returns text, but Markdown needs to know which elements it came from. So every text of the page is passed to
 it with a marker, a character from the supplementary private use areas. The markers that come back identify the texts of
 the main content. Comparing words instead could not tell the same words in a menu and in a title apart.
@@ -21,8 +24,9 @@ from msgspec import Struct
 from scoter.core.url import Url
 from scoter.errors import ConfigError
 from scoter.parse.html.elements import name_set
+from scoter.parse.main.article import article
 from scoter.parse.main.blocks import MarkdownWriter
-from scoter.parse.main.boilerplate import main_part
+from scoter.parse.main.boilerplate import main_part, with_title
 from scoter.parse.main.tree import INLINE, Element, Text, read_tree
 
 Extractor: TypeAlias = Literal["none", "resiliparse", "trafilatura"]
@@ -77,7 +81,11 @@ def main_content(
         part = narrow(main_part(read_tree(markup)), text)
     elif extractor == "resiliparse" or markdown:
         part = main_part(read_tree(markup))
-        text = judge(part) if part.size else ""
+        elements = part.elements()
+        titles = [element for element in elements if element.tag == "h1" and element.size]
+        found = article(elements)
+        text = judge(found or part, is_clean=found is not None) if part.size else ""
+        part = with_title(found, titles) if found is not None else part
     else:
         return MainContent()
     written = MarkdownWriter(base, LARGEST_FACTOR * len(markup) + _SPARE, encoding).write(part) if markdown else ""
@@ -96,15 +104,18 @@ def require_extractor(extractor: Extractor, *, markdown: bool) -> None:
         )
 
 
-def judge(part: Element) -> str:
-    """Mark the texts and images that resiliparse considers main content, and return the main text."""
+def judge(part: Element, *, is_clean: bool) -> str:
+    """Mark the texts and images that resiliparse considers main content, and return the main text.
+
+    If the part ``is_clean``, all of it is main content.
+    """
     from resiliparse.extract.html2text import extract_plain_text  # type: ignore[import-untyped]
 
     marked: list[Text | Element] = []
     pieces = ["<body><div><div><div>"]
     _write(part, pieces, marked)
     markup = "".join(pieces)
-    found = extract_plain_text(markup, main_content=True, list_bullets=False, links=False, alt_texts=False)
+    found = extract_plain_text(markup, main_content=not is_clean, list_bullets=False, links=False, alt_texts=False)
     kept = {ord(mark) - _FIRST for mark in _MARKS.findall(found)}
     left = sum(len(node.words) for number, node in enumerate(marked) if number in kept and type(node) is Text)
     if left < LEAST * sum(len(node.words) for node in marked if type(node) is Text):

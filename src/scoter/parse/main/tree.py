@@ -28,15 +28,18 @@ _NEVER: Final = name_set(
     "applet canvas datalist progress meter audio video map area frame frameset noframes noembed annotation",
     "annotation-xml source track param dialog -comment -undef !doctype",
 )
+_PLAIN: Final = name_set("b br em hr i strong tbody thead tr wbr")  # their attributes say nothing about the content
 _TITLES: Final = name_set("h1 h2 h3 h4 h5 h6 summary dt")  # a button inside one is its text
 _SAME: Final = {"amp-img": "img", "amp-anim": "img"}
+_NUMBERS: Final = 256  # Lexbor's numbers of known elements are below; others are memory addresses
+_TAGS: Final[dict[int, str]] = {}
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value
 TASK: Final = "checked"
 """The attribute of a list item that is a task."""
 _UNSEEN: Final = ("display:none", "visibility:hidden")
 
 
-class Text(Struct, eq=False):
+class Text(Struct, eq=False, gc=False):
     """Text of a page, unchanged; ``kept`` if it belongs to the main content."""
 
     words: str
@@ -69,7 +72,10 @@ class Element(Struct, eq=False):
         while todo:
             element = todo.pop()
             found.append(element)
-            todo.extend(child for child in reversed(element.children) if type(child) is Element)
+            # A list is built faster than a generator is run, and most elements hold only a text.
+            if inner := [child for child in element.children if type(child) is Element]:
+                inner.reverse()
+                todo += inner
         return found
 
     def text(self) -> str:
@@ -92,7 +98,7 @@ Node: TypeAlias = Element | Text
 
 
 def read_tree(markup: bytes) -> Element:
-    """Return the body of a page without elements that are never displayed."""
+    """Return the body of a page, measured, without elements that are never displayed."""
     tree = LexborHTMLParser(markup, options=_OPTIONS)
     body = tree.body
     root = Element("body", {})
@@ -108,23 +114,31 @@ def read_tree(markup: bytes) -> Element:
         if node is None:
             if not above:
                 break
+            inner = here
             node, here = above.pop()
+            if inner is not here:
+                _add(inner, here)
             continue
-        tag = node.tag or ""
+        number = node.tag_id
+        tag = _TAGS.get(number) or _tag(node, number)
         if tag == "-text":
-            here.children.append(Text(node.text_content or ""))
+            words = node.text_content or ""
+            here.children.append(Text(words))
+            here.size += len(words.strip())
             count += 1
         elif tag == "input":
             count += 1
             _check(node.attributes, here, above[-1][1] if above else root)
         elif tag in _NEVER and not (tag == "button" and here.tag in _TITLES):
             count += 1
-        elif not _hidden(attributes := node.attributes):
+        elif tag in _PLAIN or not (attributes := node.attributes) or not _hidden(attributes):
             count += 1
             inside = node.first_child
             if len(above) < DEEPEST:
-                element = Element(_SAME.get(tag, tag), attributes)
+                element = Element(_SAME.get(tag, tag), {} if tag in _PLAIN else attributes)
                 here.children.append(element)
+                if inside is None and tag not in INLINE:
+                    here.blocky = True
             else:
                 element = here
             if inside is not None:
@@ -132,7 +146,29 @@ def read_tree(markup: bytes) -> Element:
                 node, here = inside, element
                 continue
         node = node.next
+    while above:
+        inner = here
+        _, here = above.pop()
+        if inner is not here:
+            _add(inner, here)
     return root
+
+
+def _tag(node: LexborNode, number: int) -> str:
+    """Return the name of an element; those of known elements are kept, as asking for a number is faster."""
+    tag = node.tag or ""
+    if number < _NUMBERS:
+        _TAGS[number] = tag
+    return tag
+
+
+def _add(inner: Element, outer: Element) -> None:
+    """Add the measures of a complete element to those of its parent."""
+    outer.size += inner.size
+    if inner.tag == "a":
+        inner.linked = inner.size
+    outer.linked += inner.linked
+    outer.blocky = outer.blocky or inner.blocky or inner.tag not in INLINE
 
 
 def _check(attributes: dict[str, str | None], here: Element, around: Element) -> None:
@@ -144,9 +180,9 @@ def _check(attributes: dict[str, str | None], here: Element, around: Element) ->
         item.attributes = {**item.attributes, TASK: "x" if "checked" in attributes else " "}
 
 
-def measure(root: Element) -> None:
-    """Compute ``size``, ``linked`` and ``blocky`` of every element."""
-    for element in reversed(root.elements()):
+def measure(elements: list[Element]) -> None:
+    """Compute ``size``, ``linked`` and ``blocky`` of elements, each of which comes before those in it."""
+    for element in reversed(elements):
         size, linked, blocky = 0, 0, False
         for child in element.children:
             if type(child) is Text:
@@ -160,9 +196,11 @@ def measure(root: Element) -> None:
 
 
 def _hidden(attributes: dict[str, str | None]) -> bool:
-    if not attributes:
-        return False
-    if attributes.get("hidden", "until-found") != "until-found" or attributes.get("aria-hidden") == "true":
+    if "hidden" in attributes and attributes["hidden"] != "until-found":
         return True
-    style = (attributes.get("style") or "").replace(" ", "").lower()
+    if "aria-hidden" in attributes and attributes["aria-hidden"] == "true":
+        return True
+    if "style" not in attributes or not (style := attributes["style"]):
+        return False
+    style = style.replace(" ", "").lower()
     return any(rule in style for rule in _UNSEEN)

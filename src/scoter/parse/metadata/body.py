@@ -223,6 +223,18 @@ def picture(elements: PageElements) -> Image | None:
     return None
 
 
+def shown_size(elements: PageElements, url: str) -> tuple[int, int] | None:
+    """Return the size that the page declares where it shows an image; ``None`` for a thumbnail."""
+    name = url.rpartition("/")[2]
+    for node in elements.some("img[width][height]", MOST_PICTURES):
+        attributes = node.attributes
+        href = attributes.get("src") or ""
+        width, height = fields.side(attributes.get("width")), fields.side(attributes.get("height"))
+        if min(width or 0, height or 0) >= _SHORTEST_SIDE and href.endswith(name) and elements.picture(href) == url:
+            return width or 0, height or 0
+    return None
+
+
 def _area(attributes: Attributes) -> int:
     """Estimate the area of an image in pixels; 0 if it is too small or too narrow."""
     width, height = fields.side(attributes.get("width")), fields.side(attributes.get("height"))
@@ -242,7 +254,7 @@ def _as_image(elements: PageElements, attributes: Attributes) -> Image | None:
     said = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     if len(href) > fields.LONGEST_ADDRESS or _DECORATION.search(href) or _DECORATION.search(said[:500]):
         return None
-    url = elements.address(href)
+    url = elements.picture(href)
     if not url or url.partition("?")[0].lower().endswith((".svg", ".ico", ".gif")) or any(h in url for h in _TRACKERS):
         return None
     return fields.image(url, attributes.get("alt"), attributes.get("width"), attributes.get("height"))

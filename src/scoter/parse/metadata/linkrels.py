@@ -26,7 +26,7 @@ def claims(elements: PageElements) -> PageMetadata:
     """Return the metadata of the page's ``link`` elements."""
     canonical = licence = picture = ""
     icon: Image | None = None
-    largest = 0
+    largest = (False, 0)
     feeds: dict[str, Feed] = {}
     embeds: dict[str, Embed] = {}
     people: list[Author] = []
@@ -43,7 +43,7 @@ def claims(elements: PageElements) -> PageMetadata:
         elif "license" in rels:
             licence = licence or elements.address(link.get("href"))
         elif "image_src" in rels:
-            picture = picture or elements.address(link.get("href"))
+            picture = picture or elements.picture(link.get("href"))
         elif "author" in rels:
             people.append(
                 Author(name=clean(link.get("title") or "", LONGEST_NAME), url=elements.address(link.get("href")))
@@ -80,14 +80,17 @@ def _sides(sizes: str | None) -> tuple[int, int] | None:
     return max(declared, key=lambda sides: sides[0] * sides[1], default=None)
 
 
-def _size(rels: frozenset[str], link: Attributes, sides: tuple[int, int] | None) -> int:
+def _size(rels: frozenset[str], link: Attributes, sides: tuple[int, int] | None) -> tuple[bool, int]:
+    """Return whether an icon declares its size, and its declared or usual size."""
     if "mask-icon" in rels:
-        return _MASK  # monochrome: only if there is no other icon
+        return False, _MASK  # monochrome: only if there is no other icon
     if sides is not None:
-        return max(min(sides), _MASK + 1)
-    if "any" in (link.get("sizes") or "").lower().split() or media_type(link.get("type")) == "image/svg+xml":
-        return _SCALES
-    return _PLAIN if rels.isdisjoint(_APPLE) else _TOUCH
+        return True, max(min(sides), _MASK + 1)
+    if "any" in (link.get("sizes") or "").lower().split():
+        return True, _SCALES
+    if media_type(link.get("type")) == "image/svg+xml":
+        return False, _SCALES
+    return False, _PLAIN if rels.isdisjoint(_APPLE) else _TOUCH
 
 
 def _icon(elements: PageElements, link: Attributes, sides: tuple[int, int] | None) -> Image | None:

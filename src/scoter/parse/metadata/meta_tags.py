@@ -84,7 +84,7 @@ def _media_address(elements: PageElements, group: OpenGraphMedia) -> str:
 
 def _opengraph_image(elements: PageElements, groups: list[OpenGraphMedia]) -> Image | None:
     for group in groups:
-        if group.kind == "image" and (url := _media_address(elements, group)):
+        if group.kind == "image" and (url := elements.picture(group.secure_url) or elements.picture(group.url)):
             return fields.image(url, group.alt, group.width, group.height, group.type)
     return None
 
@@ -137,7 +137,7 @@ def twitter_claims(elements: PageElements) -> PageMetadata:
 
 def _twitter_image(elements: PageElements) -> Image | None:
     for name in ("twitter:image", "twitter:image:src", "twitter:image0", "twitter:image0:src"):
-        if url := elements.address(elements.first(name)):
+        if url := elements.picture(elements.first(name)):
             alt, width, height = (elements.first(f"twitter:image:{part}") for part in ("alt", "width", "height"))
             return fields.image(url, alt, width, height)
     return None
@@ -188,13 +188,13 @@ def _web_address(elements: PageElements, text: str) -> str:
 def plain_claims(elements: PageElements) -> PageMetadata:
     """Return the metadata of names in the HTML standard or in common use, and of the Content-Language header."""
     first, every = elements.first, elements.every
-    picture = elements.address(first("thumbnail", "image"))
+    picture = elements.picture(first("thumbnail", "image"))
     icon = elements.address(first("msapplication-tileimage"))
     return PageMetadata(
         title=fields.title(first("citation_title", "title", "parsely-title", "sailthru.title")),
         description=fields.description(first("description")),
         image=Image(url=picture) if picture else None,
-        site_name=fields.name(first("application-name", "apple-mobile-web-app-title")),
+        site_name=fields.name(first("application-name", "apple-mobile-web-app-title", "publisher")),
         authors=fields.split_authors(
             every("citation_author") or every("author") or every("parsely-author") or every("sailthru.author")
         ),

@@ -113,7 +113,7 @@ def _href(node: LexborNode) -> str:
 
 def _image(elements: PageElements, node: LexborNode) -> Image | None:
     attributes = node.attributes
-    url = elements.address(_href(node) or attributes.get("data-src"))
+    url = elements.picture(_href(node) or attributes.get("data-src"))
     return fields.image(url, attributes.get("alt"), attributes.get("width"), attributes.get("height"))
 
 

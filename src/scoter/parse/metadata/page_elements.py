@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Final, TypeAlias
@@ -30,6 +31,10 @@ _QUERY: Final = 'meta,link,title,script[type*="ld+json" i]'
 _MOST_PIECES: Final = 500
 _UNSHOWN: Final = ("script", "style", "noscript", "template", "noembed", "iframe", "svg", "-comment")
 _GROUPS: Final = ("og:image", "og:video", "og:audio")
+_NO_PICTURES: Final = (".mp4", ".m4v", ".webm", ".mov", ".ogv", ".avi", ".m3u8", ".mp3", ".m4a", ".ogg", ".wav")
+_HEADINGS: Final = 'h1,h2,h3,[class*="headline" i],[class*="title" i]'
+_MOST_HEADINGS: Final = 50
+_NO_LETTERS: Final = re.compile(r"[\W_]+")
 
 
 class PageElements:
@@ -88,6 +93,18 @@ class PageElements:
     def address(self, href: str | None) -> str:
         """Return an href as an absolute URL; empty if it is not one."""
         return address(self.base, encode_query(href, self._encoding) if href else href)
+
+    def picture(self, href: str | None) -> str:
+        """Return the address of an image; empty for a video or a sound file, which some pages put in its place."""
+        url = self.address(href)
+        return "" if url.partition("?")[0].lower().endswith(_NO_PICTURES) else url
+
+    def shows(self, text: str) -> bool:
+        """Tell whether a text is part of the page's title or of one of its headings, by letters and digits only."""
+        plain = _plain_text(text)
+        return plain in _plain_text(self.title) or any(
+            plain in _plain_text(visible_text(node, LONGEST_TITLE)) for node in self.some(_HEADINGS, _MOST_HEADINGS)
+        )
 
     def first(self, *names: str) -> str:
         """Return the first value of the first of these names that has one."""
@@ -207,6 +224,10 @@ def within(node: LexborNode, names: tuple[str, ...]) -> bool:
             return True
         parent = parent.parent
     return True  # ignore what is nested so deep
+
+
+def _plain_text(text: str) -> str:
+    return _NO_LETTERS.sub("", text).casefold()
 
 
 def _comparable(text: str) -> str:

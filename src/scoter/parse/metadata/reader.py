@@ -26,14 +26,15 @@ SOURCES: Final = (
 )
 
 # Values meant for previews come before those meant for machines, and those before values found in the content. Dates
-# and authors are most reliable in schema.org, the language in the page's own markup.
+# and authors are most reliable in schema.org, the language in the page's own markup. A byline says more than the
+# author's handle on Twitter.
 _DEFAULT: Final = {
     "title": "opengraph twitter jsonld microdata rdfa microformats dublincore html meta",
     "description": "opengraph twitter meta jsonld microdata rdfa dublincore microformats content",
     "image": "opengraph twitter jsonld microdata rdfa link microformats meta content",
     "canonical": "link opengraph twitter jsonld microdata rdfa microformats dublincore",
     "site_name": "opengraph jsonld microdata rdfa meta dublincore",
-    "authors": "jsonld microdata rdfa meta opengraph dublincore microformats html link twitter content",
+    "authors": "jsonld microdata rdfa meta opengraph dublincore microformats html link content twitter",
     "published": "jsonld opengraph microdata rdfa meta dublincore microformats html content",
     "modified": "jsonld opengraph microdata rdfa meta dublincore microformats html",
     "language": "html jsonld opengraph microdata rdfa dublincore meta",
@@ -153,7 +154,7 @@ class PageMetadataReader:
                     sources[field] = source
                     break
         if "image" in found:
-            found["image"] = _complete(found["image"], claims)
+            found["image"] = _complete(found["image"], claims, elements)
         return PageMetadata(**found, sources=sources)
 
 
@@ -170,7 +171,7 @@ def _value(source: str, field: str, elements: PageElements, claims: dict[str, _C
     return getattr(claims[source], field, None)
 
 
-def _complete(image: Image, claims: Mapping[str, _Claims]) -> Image:
+def _complete(image: Image, claims: Mapping[str, _Claims], elements: PageElements) -> Image:
     """Add the alt text, size and type that other sources have for the same image."""
     for claim in claims.values():
         if image.alt and image.width and image.height:
@@ -181,4 +182,6 @@ def _complete(image: Image, claims: Mapping[str, _Claims]) -> Image:
         if other.width and other.height and not (image.width and image.height):
             image = replace(image, width=other.width, height=other.height)
         image = replace(image, alt=image.alt or other.alt, media_type=image.media_type or other.media_type)
+    if not (image.width and image.height) and (sides := body.shown_size(elements, image.url)) is not None:
+        image = replace(image, width=sides[0], height=sides[1])
     return image

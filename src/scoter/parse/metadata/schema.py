@@ -41,6 +41,7 @@ class SchemaClaims:
     def __init__(self, graph: Graph, elements: PageElements, *, first_of_many: bool) -> None:
         self._graph = graph
         self._elements = elements
+        self._is_hidden = first_of_many  # JSON-LD is not part of the visible text
         self._thing, self.type = main_entity(graph, elements, first_of_many=first_of_many)
         if is_customer_review(self.type, elements.kind):
             self._thing, self.type = {}, ""
@@ -50,7 +51,15 @@ class SchemaClaims:
 
     @property
     def title(self) -> str:
-        return self._text(fields.LONGEST_TITLE, "headline", "name", "title")
+        """The headline if readers see it; one that is written for search engines only comes last."""
+        headline = self._text(fields.LONGEST_TITLE, "headline")
+        if headline and (not self._is_hidden or self._elements.shows(headline)):
+            return headline
+        if name := self._graph.text(self._thing, fields.LONGEST_TITLE, "name", "title"):
+            return name
+        return (
+            "" if headline and self._elements.title else self._text(fields.LONGEST_TITLE, "headline", "name", "title")
+        )
 
     @property
     def description(self) -> str:
@@ -145,7 +154,7 @@ class SchemaClaims:
 def image_of(graph: Graph, elements: PageElements, value: object) -> Image | None:
     """Return an image given by its URL or as a thing."""
     if isinstance(value, str):
-        url = elements.address(value)
+        url = elements.picture(value)
         return Image(url=url) if url else None
     if not isinstance(value, dict):
         return None
@@ -155,7 +164,7 @@ def image_of(graph: Graph, elements: PageElements, value: object) -> Image | Non
         for inner in graph.each(value, name)
         if (href := address_of(inner)) and not (name == "@id" and "#" in href)
     )
-    url = next(filter(None, map(elements.address, hrefs)), "")
+    url = next(filter(None, map(elements.picture, hrefs)), "")
     alt = graph.text(value, fields.LONGEST_TITLE, "caption", "alternateName", "description")
     width, height = (graph.text(value, _LONGEST_VALUE, name) for name in ("width", "height"))
     return fields.image(url, alt, width, height)

@@ -1,0 +1,142 @@
+"""Holds across fetches: a host that asked to be left alone is not asked by the next fetch, and keeps no fetch open."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from tests.fetch.fakes import Clock, answer
+from tests.fetch.fetchers import Fake, Sink, fetcher, source
+
+from scoter.core.reply import Reply, Request
+from scoter.fetch.progress import Snapshot
+from scoter.fetch.queues.holds import KeptHolds
+
+DAY = 86_400.0
+
+
+class MemoryHolds:
+    """A store of holds; counts writes."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, tuple[float, float]] = {}
+        self.writes = 0
+
+    def until(self, host: str) -> float:
+        return self.known.get(host, (0.0, 0.0))[0]
+
+    def put(self, holds: Iterable[tuple[str, float, float]]) -> None:
+        self.writes += 1
+        self.known.update((host, (until, delay)) for host, until, delay in holds)
+
+
+def busy(request: Request) -> Reply:
+    """Answer 429 with a Retry-After of a day for one host, pages for all others."""
+    if request.url.host == "busy.test":
+        return answer(request.url, 429, Retry_After="86400")
+    return answer(request.url, 200, b"page")
+
+
+async def run(
+    fake: Fake, holds: MemoryHolds, urls: list[str], *overrides: str, **ports: Any
+) -> tuple[Sink, KeptHolds, Snapshot]:
+    sink, kept = Sink(), KeptHolds(holds)
+    running = fetcher(fake, *overrides, holds=kept, **ports)
+    return sink, kept, await asyncio.wait_for(running.run(source(urls), sink), 60)
+
+
+async def test_fetch_ends_when_only_hosts_on_hold_are_left_and_names_them() -> None:
+    fake, holds = Fake(busy), MemoryHolds()
+    urls = [f"http://{host}.test/{page}" for page in range(5) for host in ("busy", "calm")]
+
+    sink, kept, last = await run(fake, holds, urls)
+
+    assert sink.reasons() == {"page": 5, "busy": 1, "deferred": 4}
+    assert kept.deferred.keys() == {"busy.test"}
+    assert abs(kept.deferred["busy.test"] - time.time() - DAY) < 600
+    assert last.end_reason == ""
+
+
+async def test_next_fetch_does_not_ask_a_host_on_hold() -> None:
+    fake, holds = Fake(busy), MemoryHolds()
+    await run(fake, holds, ["http://busy.test/1"])
+    fake.asked.clear()
+
+    sink, kept, _ = await run(fake, holds, ["http://busy.test/2", "http://calm.test/"])
+
+    assert [text for text in fake.asked if "busy" in text] == []
+    assert sink.reasons() == {"page": 1, "deferred": 1}
+    assert kept.deferred.keys() == {"busy.test"}
+
+
+async def test_long_hold_is_stored_before_the_reply_reaches_the_sink() -> None:
+    holds, stored = MemoryHolds(), []
+
+    def look(request: Request, reply: Reply) -> None:
+        stored.append("busy.test" in holds.known)
+
+    running = fetcher(Fake(busy), holds=KeptHolds(holds))
+    await asyncio.wait_for(running.run(source(["http://busy.test/"]), look), 60)
+
+    assert stored == [True]
+
+
+async def test_robots_txt_that_answers_503_defers_its_host() -> None:
+    class Unready(Fake):
+        async def fetch(self, request: Request) -> Reply:
+            if request.url.host == "busy.test":
+                self.asked.append(request.url.text)
+                return answer(request.url, 503)
+            return await super().fetch(request)
+
+    fake, holds = Unready(), MemoryHolds()
+
+    sink, kept, _ = await run(fake, holds, [f"http://busy.test/{page}" for page in range(3)])
+
+    assert sink.reasons() == {"deferred": 3}
+    assert fake.asked == ["http://busy.test/robots.txt"]
+    assert kept.deferred.keys() == holds.known.keys() == {"busy.test"}
+    assert 100 < holds.until("busy.test") - time.time() <= 310
+
+
+async def test_delay_after_the_last_request_is_kept_for_the_next_fetch() -> None:
+    holds = MemoryHolds()
+
+    await run(Fake(robots=b"User-agent: *\nCrawl-delay: 3"), holds, ["http://calm.test/"], "fetch.delay=0")
+
+    until, delay = holds.known["calm.test"]
+    assert delay == 3
+    assert until - time.time() > 1
+
+
+async def test_configured_delay_is_waited_for_however_long_it_is() -> None:
+    fake, sink, ticks = Fake(), Sink(), list[Snapshot]()
+
+    def look(snapshot: Snapshot) -> None:
+        ticks.append(snapshot)
+        if len(ticks) == 3:
+            running.stop(within=0.0)
+
+    ports = {"holds": KeptHolds(MemoryHolds()), "on_snapshot": look}
+    running = fetcher(fake, 'fetch.delay="10m"', "fetch.max_hold=0s", **ports)
+    await asyncio.wait_for(running.run(source([f"http://calm.test/{page}" for page in range(3)]), sink), 60)
+
+    assert fake.asked == ["http://calm.test/robots.txt"]
+    assert sink.reasons() == {"stopped": 3}
+
+
+def test_short_holds_are_stored_together() -> None:
+    clock, holds = Clock(), MemoryHolds()
+    kept = KeptHolds(holds, clock, lambda: 5_000.0 + clock.now)
+    for host in ("a", "b", "c"):
+        kept.note(host, 1_005.0, 5.0)
+    kept.note("d", 1_000.5, 0.0)
+
+    assert holds.writes == 0
+    kept.save()
+    kept.save()
+
+    assert holds.writes == 1
+    assert holds.known == dict.fromkeys(("a", "b", "c"), (6005.0, 5.0))
