@@ -161,10 +161,16 @@ class ScriptedWeb:
         self.cancelled: list[str] = []
         self.ends_after = 0.0  # seconds from being cancelled
         self.defect: Exception | None = None
+        self.slots: dict[str, float] = {}  # by URL: the seconds until its domain has a slot
+        self.first_bytes: dict[str, int] = {}
+        self.measured: list[str] = []  # those of ``asked`` that were asked only for their first bytes
 
     async def fetch(self, request: Request, priority: Priority, *, is_read: bool = False) -> HopReply:
         url = request.url.text
         self.asked.append(url)
+        self.first_bytes[url] = request.first_bytes
+        if request.first_bytes:
+            self.measured.append(url)
         self.priorities.append(priority)
         self.under_way[url] += 1
         self.most_under_way = max(self.most_under_way, self.under_way.total())
@@ -180,6 +186,9 @@ class ScriptedWeb:
             raise self.defect
         answer = self.answers.get(url, page("<title>Nothing</title>", 404))
         return HopReply(answer(request.url), self.waited)
+
+    def seconds_to_slot(self, url: Url) -> float:
+        return self.slots.get(url.text, 0.0)
 
     def raise_priority(self, url: Url, priority: Priority) -> None:
         self.raised.append((url.text, priority))
@@ -218,7 +227,7 @@ def configuration(**live: Any) -> Config:
     return replace(
         config,
         live=replace(config.live, **live),
-        parse=replace(config.parse, metadata=True),
+        parse=replace(config.parse, metadata=True, skip_truncated=False),  # as the service does
         agent=replace(config.agent, name="testbot"),
     )
 
@@ -235,7 +244,7 @@ class Bench:
     def __init__(self, web: ScriptedWeb, *, stores: MemoryStores | None = None, **live: Any) -> None:
         self.config = configuration(**live)
         self.web = web
-        self.content = KeptContent()
+        self.content: Any = KeptContent()
         self.stores = stores or MemoryStores(clock=clock, lease_clock=ticks)
         self.outcomes = SlowOutcomes(self.stores.outcomes)
         self.done: list[Context] = []

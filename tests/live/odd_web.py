@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import select
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -51,21 +53,30 @@ class OddWeb:
 
 
 @contextmanager
-def odd_web(answer: Answering) -> Iterator[OddWeb]:
-    """Serve the response that ``answer`` returns for a host and a path."""
+def odd_web(answer: Answering, *, notices_close: bool = True) -> Iterator[OddWeb]:
+    """Serve the response that ``answer`` returns for a host and a path.
+
+    If a client closes its connection, the request ends then, or later if the server does not notice.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             began = time.monotonic()
+            if notices_close and self._is_closed(0.0):
+                self.close_connection = True  # a killed client sent it long ago, and this thread runs only now
+                return
             host = self.headers.get("Host", "").partition(":")[0]
             said = answer(host, self.path)
             with lock:
                 at = len(web.entries)
                 begun = LoggedRequest(at, host, self.path, "GET", began, None, said.status, len(said.body), web.port)
                 web.entries.append(begun)
-            time.sleep(said.after)
+            if notices_close:
+                self.close_connection = self._is_closed(said.after)
+            else:
+                time.sleep(said.after)
             # Before it is sent: whoever asked may have all of it long before this thread runs again.
             web.entries[at] = replace(begun, end=time.monotonic())
             try:
@@ -77,6 +88,14 @@ def odd_web(answer: Answering) -> Iterator[OddWeb]:
                 self.wfile.write(said.body)
             except OSError:  # whoever asked was killed
                 self.close_connection = True
+
+        def _is_closed(self, within: float) -> bool:
+            try:
+                return bool(select.select([self.connection], [], [], within)[0]) and not self.connection.recv(
+                    1, socket.MSG_PEEK
+                )
+            except OSError:
+                return True
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the library's
             return

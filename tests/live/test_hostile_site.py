@@ -67,6 +67,7 @@ SITES: dict[tuple[str, str], Said] = {
     ("scheme.example", "/"): moved("gopher://long.example/"),
     ("nowhere.example", "/"): Said(b"", 302),
     ("hidden.example", "/"): moved("http://[::ffff:10.0.0.1]/"),
+    ("long.example", "/text"): page("<title>Long</title></head><body>" + "<p>Words and words.</p>" * 150_000),
 }
 
 
@@ -119,16 +120,18 @@ def test_preview_image_is_fetched_in_a_slot_of_its_own_domain(live: Service, web
 
 
 def test_invalid_image_fails_nothing_and_is_not_followed(live: Service, web: OddWeb) -> None:
-    names = ("liar", "inward", "circle", "back", "bomb", "broken")
+    names = ("liar", "circle", "back", "bomb", "broken")
 
-    records = submitted(live, *(f"http://{name}.example/" for name in names), "http://inward.example/by")
+    inward, *records = submitted(
+        live, "http://inward.example/", *(f"http://{name}.example/" for name in names), "http://inward.example/by"
+    )
 
-    assert {record["state"] for record in records} == {"ok"}
+    assert {record["state"] for record in (inward, *records)} == {"ok"}
+    assert "related" not in inward  # its image has no public address
     related = {name: record["related"] for name, record in zip((*names, "by"), records, strict=True)}
     states = {name: found.get("state", "ok") for name, found in related.items()}
     assert states == {
         "liar": "failed",
-        "inward": "refused",
         "by": "refused",
         "circle": "failed",
         "back": "failed",
@@ -174,6 +177,13 @@ def test_each_hop_is_recorded_and_uses_a_slot_of_its_domain(live: Service, web: 
         assert found is not None
         assert (found["fetch"], found["resolved"]) == (record["fetch"], record["resolved"])
     assert impolite(web.entries, DELAY) == []
+
+
+def test_page_above_the_content_limit_gets_a_preview(live: Service) -> None:
+    (record,) = submitted(live, "http://long.example/text")
+
+    assert (record["state"], record["metadata"]["title"], record["truncated"]) == ("ok", "Long", True)
+    assert record["length"] == 2**20
 
 
 def test_bad_redirect_chains_end_and_expire_soon(live: Service, web: OddWeb) -> None:

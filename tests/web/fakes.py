@@ -23,7 +23,7 @@ from scoter.live.records import Priority, State, UrlRecord
 from scoter.web.app import Api
 from scoter.web.keys import AccessControl
 from scoter.web.lookups import Lookup, UrlWaiters
-from scoter.web.metrics import ServiceMetrics
+from scoter.web.metrics import Reading, ServiceMetrics
 from scoter.web.services import Services
 from scoter.web.streams import Streams, StreamTimings
 from scoter.web.webhooks import callback_check
@@ -83,7 +83,7 @@ class Bench:
         self.fetching = FakeFetching()
         self.waiters = UrlWaiters(changes.pop("most_waiting", 100))
         self.streams = Streams(self.stores.events, most=most_streams, pace=pace)
-        self.metrics = ServiceMetrics({"queue_depth": self._depth})
+        self.metrics = ServiceMetrics([Reading("scoter_queue_depth", "URLs that wait.", self._depth, "priority")])
         self.pending: Callable[[str], bool] = lambda url: any(
             row.url == url for row in self.stores.journal._rows.values()
         )

@@ -25,7 +25,7 @@ def soon_left(app: App) -> App:
     """Return an application whose event streams end after a moment, as if their clients had disconnected."""
 
     async def run(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["raw_path"] != b"/v1/events":
+        if not scope["raw_path"].endswith(b"/events"):
             await app(scope, receive, send)
             return
         is_whole = False

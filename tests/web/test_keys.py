@@ -12,7 +12,7 @@ from tests.web.test_urls import _nobody
 
 from scoter.api import Problem
 from scoter.errors import UsageError
-from scoter.live.keys import MOST_KEYS, ApiKey
+from scoter.live.keys import MOST_KEYS
 from scoter.web.keys import AccessControl, needs_keys
 from scoter.web.lookup_app import LookupApp
 
@@ -254,15 +254,15 @@ async def test_debt_from_other_processes_is_bounded_by_the_burst() -> None:
     key, token = await keys.create("test", ["read"], 10.0)
     access = AccessControl(keys, required=True, clock=clock.monotonic)
     headers = [(b"authorization", f"Bearer {token}".encode())]
-    assert isinstance(access.admit(headers, "read"), ApiKey)
+    assert access.admit(headers, "read").refusal is None
 
     access.charge(key.id, 1_000_000)
 
-    refused = access.admit(headers, "read")
+    refused = access.admit(headers, "read").refusal
     assert isinstance(refused, Problem)
     assert refused.retry_after == pytest.approx(1.1)  # ten tokens of debt and the one for this request
     clock.move(timedelta(seconds=1.2))
-    assert isinstance(access.admit(headers, "read"), ApiKey)
+    assert access.admit(headers, "read").refusal is None
 
 
 async def test_key_is_charged_for_requests_of_other_processes() -> None:
@@ -271,10 +271,41 @@ async def test_key_is_charged_for_requests_of_other_processes() -> None:
     key, token = await keys.create("test", ["read"], 10.0)
     access = AccessControl(keys, required=True, clock=clock.monotonic)
     headers = [(b"authorization", f"Bearer {token}".encode())]
-    assert isinstance(access.admit(headers, "read"), ApiKey)
+    assert access.admit(headers, "read").refusal is None
 
     access.charge(key.id, 15)
 
-    refused = access.admit(headers, "read")
+    refused = access.admit(headers, "read").refusal
     assert isinstance(refused, Problem)
     assert refused.retry_after == pytest.approx(0.7)  # 10 - 1 - 15 leaves a debt of 6
+
+
+@pytest.mark.parametrize("is_lean", [False, True])
+async def test_responses_tell_a_key_its_rate_limit(is_lean: bool) -> None:
+    bench = Bench()
+    await bench.know("http://a.example/")
+    _, token = await bench.stores.keys.create("a client", ("read",), rate=2.0)
+    app = LookupApp(bench.services.lookup, bench.access, bench.app) if is_lean else bench.app
+    client = Client(app, bench.document, (("Host", "localhost"), ("Authorization", f"Bearer {token}")))
+
+    got = [await client.get("/v1/urls?url=http://a.example/") for _ in range(3)]
+    bench.clock.move(timedelta(seconds=1))
+    later = await client.get("/v1/urls?url=http://b.example/")
+
+    assert [each.status for each in (*got, later)] == [200, 200, 429, 404]
+    assert [each.headers["ratelimit"] for each in (*got, later)] == [
+        '"key";r=1;t=1',
+        '"key";r=0;t=1',
+        '"key";r=0;t=1',
+        '"key";r=1;t=1',
+    ]
+    assert {each.headers["ratelimit-policy"] for each in got} == {'"key";q=2;w=1'}
+
+
+async def test_key_without_rate_limit_gets_no_rate_limit_headers() -> None:
+    bench = Bench()
+    _, token = await bench.stores.keys.create("a client", ("read",))
+
+    got = await bench.client.get("/v1/stats", ("Authorization", f"Bearer {token}"))
+
+    assert "ratelimit" not in got.headers

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from tests.web.fakes import Bench
 from tests.web.raw import connected, serving
 from tests.web.test_events import happen, numbers
 
+from scoter.config.sections.live import WebSettings
 from scoter.web.asgi import ApiResponse, Receive, Scope, Send, send_reply
 from scoter.web.lookup_app import LookupApp
 from scoter.web.proxy import CoreProxy, request_head
@@ -115,6 +118,40 @@ async def test_early_response_is_passed_back(tmp_path: Path) -> None:
 
     assert large.status == 413
     assert after.status == 200
+
+
+@pytest.mark.parametrize("is_chunked", [False, True])
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/urls/lookup"])
+async def test_client_that_writes_before_it_reads_sees_that_its_body_is_too_large(
+    path: str, is_chunked: bool, tmp_path: Path
+) -> None:
+    bench = Bench()
+
+    def write_then_read(port: int) -> bytes:
+        length = 20 * 2**20
+        field = "Transfer-Encoding: chunked" if is_chunked else f"Content-Length: {length}"
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{field}\r\n\r\n"
+        body = b"x" * length
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            client.sendall(head.encode() + (b"%x\r\n%b\r\n0\r\n\r\n" % (length, body) if is_chunked else body))
+            return client.recv(65_536)
+
+    async with core(bench, tmp_path) as (_, passing):
+        app = LookupApp(bench.services.lookup, bench.access, passing)
+        patient = WebSettings(head_time=timedelta(minutes=2))
+        async with serving(app, limits=patient) as port:
+            answer = await asyncio.to_thread(write_then_read, port)
+
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+async def test_http_1_0_without_host_is_forwarded(tmp_path: Path) -> None:
+    bench = Bench()
+    async with core(bench, tmp_path) as (_, passing), serving(passing) as port, connected(port) as client:
+        client.say(b"GET /v1/stats HTTP/1.0\r\n\r\n")
+        status, _ = await client.answer()
+
+    assert status == 200
 
 
 async def test_stream_is_forwarded_as_it_arrives_and_ends_with_the_client(tmp_path: Path) -> None:

@@ -126,9 +126,28 @@ async def test_large_body_is_refused_before_it_arrives() -> None:
     bench = Bench()
     async with serving(bench.app) as port, connected(port) as client:
         client.say(post(b"", b"Content-Length: 99999999"))
-        answer = await client.rest()
+        status, _ = await client.answer()
 
-    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert status == 413
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"GET /healthz HTTP/1.1\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nhost: localhost\r\n", 400),
+        (b"GET /healthz HTTP/1.0\r\nHost: localhost\r\nHost: evil.example\r\n", 400),
+        (b"GET /healthz HTTP/1.1\r\nUpgrade: h2c\r\nConnection: upgrade\r\n", 400),
+        (b"GET /healthz HTTP/1.0\r\n", 200),
+        (b"GET /healthz HTTP/1.1\r\nHost:\r\n", 200),
+    ],
+)
+async def test_request_has_exactly_one_host(head: bytes, status: int) -> None:
+    async with serving(Bench().app) as port, connected(port) as client:
+        client.say(head + b"\r\n")
+        answer = await client.answer()
+
+    assert answer[0] == status
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ async def test_finished_url_updates_every_metric() -> None:
     assert 'scoter_stage_seconds_bucket{stage="resolve",le="2.5"} 1\n' in text
     assert 'scoter_stage_seconds_count{stage="own"} 1\n' in text
     assert 'scoter_stage_seconds_bucket{stage="own",le="0.5"} 1\n' in text
-    assert 'scoter_queue_depth{of="bulk"} 0\n' in text
+    assert 'scoter_queue_depth{priority="bulk"} 0\n' in text
 
 
 async def test_metrics_are_valid_prometheus_text() -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 from tests.web.client import Client, Exchanging
-from tests.web.fakes import Bench, record_of
+from tests.web.fakes import Bench, record_of, stored
 
 from scoter.errors import UserError
 from scoter.live.records import State, UrlRecord
+from scoter.web.app import Api
 from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
 
@@ -200,14 +201,69 @@ async def test_waiting_lookup_returns_as_soon_as_the_url_is_known() -> None:
     assert len(bench.waiters) == 0
 
 
-async def test_wait_that_times_out_distinguishes_pending_from_unknown() -> None:
+async def test_wait_that_times_out_leaves_the_url_pending() -> None:
     bench = Bench()
     await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
 
     pending = await bench.client.get("/v1/urls?url=http://a.example/&wait=10ms")
-    unknown = await bench.client.get("/v1/urls?url=http://b.example/&wait=0.01")
 
-    assert (pending.status, unknown.status) == (202, 404)
+    assert pending.status == 202
+
+
+async def test_url_that_was_never_submitted_is_not_waited_for() -> None:
+    bench = Bench(most_waiting=0)  # a request that waits would get 503
+
+    got = await bench.client.get("/v1/urls?url=http://b.example/&wait=30s")
+
+    assert got.status == 404
+
+
+async def test_url_finished_during_a_lookup_is_found() -> None:
+    bench = Bench()
+    record = stored(record_of("http://a.example/"))
+
+    def finish(url: str) -> bool:
+        bench.stores.metadata._rows[url] = record
+        return False
+
+    bench.services = msgspec.structs.replace(bench.services, lookup=Lookup(bench.stores.metadata, finish))
+    client = Client(Api(bench.services), bench.document, HOST)
+
+    assert (await client.get("/v1/urls?url=http://a.example/&wait=1s")).status == 200
+
+
+@both
+@pytest.mark.parametrize("shown", ["{}", "W/{}", '"x", {}', "*"])
+async def test_record_that_has_not_changed_is_not_sent_again(way: Ways, shown: str) -> None:
+    bench = Bench()
+    await bench.know("http://a.example/")
+    client = way(bench)
+
+    first = await client.get("/v1/urls?url=http://a.example/")
+    known = ("If-None-Match", shown.format(first.headers["etag"]))
+    again = await client.get("/v1/urls?url=http://a.example/", known)
+    await bench.know("http://a.example/", State.GONE)
+    changed = await client.get("/v1/urls?url=http://a.example/", ("If-None-Match", first.headers["etag"]))
+
+    assert first.headers["cache-control"] == "private, no-cache"
+    assert (again.status, again.body, again.headers["etag"]) == (304, b"", first.headers["etag"])
+    assert changed.json["state"] == "gone"
+
+
+@both
+async def test_absence_of_a_record_is_not_cached(way: Ways) -> None:
+    bench = Bench()
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
+
+    for url, status in (("http://a.example/", 202), ("http://b.example/", 404)):
+        got = await way(bench).get(f"/v1/urls?url={url}", ("If-None-Match", "*"))
+        assert (got.status, got.headers["cache-control"]) == (status, "no-store")
+
+
+@both
+async def test_browsers_must_not_guess_the_content_type(way: Ways) -> None:
+    for target in ("/v1/urls?url=http://a.example/", "/v1/urls?url=", "/healthz"):
+        assert (await way(Bench()).get(target)).headers["x-content-type-options"] == "nosniff"
 
 
 @pytest.mark.parametrize("wait", ["-5s", "5h", "abc", "5s5s", "1e9", "", "NaN", "5s%0A", "5%0A"])
@@ -235,6 +291,7 @@ async def test_waiting_lookup_is_answered_at_shutdown(force: bool) -> None:
 
 async def test_waiting_lookups_are_limited() -> None:
     bench = Bench(most_waiting=0)
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
 
     got = await bench.client.get("/v1/urls?url=http://a.example/&wait=5s")
 
@@ -243,6 +300,7 @@ async def test_waiting_lookups_are_limited() -> None:
 
 async def test_client_that_stops_waiting_leaves_no_waiter() -> None:
     bench = Bench()
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
     exchange = Exchanging("GET", "/v1/urls?url=http://a.example/&wait=20s", headers=HOST)
     asking = asyncio.create_task(bench.app(exchange.scope, exchange.receive, exchange.send))
     while not len(bench.waiters):

@@ -9,12 +9,15 @@
 - ``calls``        the calls of the API and how their answers are read, without a socket; both clients run them
 - ``submissions``  submits many messages, in batches, as fast as the service accepts them
 - ``events``       event streams that resume after a lost connection
+- ``crawls``       the blocking client of the REST API for batch crawls, ``CrawlClient``
+- ``async_crawls`` the same as coroutines, ``AsyncCrawlClient``
+- ``crawl_calls``  the calls of that API
 - ``webhooks``     verifies that a callback comes from the service
 - ``connection``   a small HTTP/1.1 client on asyncio
 - ``address``      the address of a service, and the headers of every request
 - ``errors``       ``ClientError`` and ``Unreachable``
 
-``scoter.api`` has the records of the API; ``UrlRecord`` and ``Event`` are those of ``scoter.live.records``.
+``scoter.api`` has the records of the API; ``UrlRecord``, ``Preview`` and ``Event`` are in ``scoter.live.records``.
 """
 
 from scoter.api import (
@@ -32,16 +35,20 @@ from scoter.api import (
     Submission,
 )
 from scoter.client.aio import AsyncClient
+from scoter.client.async_crawls import AsyncCrawlClient
+from scoter.client.crawls import CrawlClient
 from scoter.client.errors import ClientError, Unreachable
 from scoter.client.sync import Client
 from scoter.client.webhooks import verify
-from scoter.live.records import Event, State, UrlRecord
+from scoter.live.records import Event, Preview, State, UrlRecord
 
 __all__ = [
     "Absence",
     "AsyncClient",
+    "AsyncCrawlClient",
     "Client",
     "ClientError",
+    "CrawlClient",
     "DomainRule",
     "Event",
     "FetchAnswer",
@@ -50,6 +57,7 @@ __all__ = [
     "Missing",
     "NewKey",
     "Outcome",
+    "Preview",
     "Problem",
     "Receipt",
     "State",

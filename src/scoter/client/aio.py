@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
 from contextlib import aclosing
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from scoter.api import (
     BodyForm,
@@ -29,7 +29,7 @@ from scoter.client.errors import ClientError, Unreachable
 from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
 from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher, grouped
 from scoter.client.sync import LARGEST_ANSWER
-from scoter.live.records import Event, UrlRecord
+from scoter.live.records import Event, Preview, UrlRecord
 
 T = TypeVar("T")
 
@@ -114,6 +114,15 @@ class AsyncClient:
         """Return the record of a URL; wait up to ``wait`` seconds for it."""
         return await self._run(calls.lookup(url, wait))
 
+    async def preview(
+        self, url: str, wait: float = 10.0, *, priority: Urgency = "person", oembed: bool = False
+    ) -> Preview | Missing:
+        """Return the record of a URL; submit it if necessary, and wait up to ``wait`` seconds (30 at most) for it.
+
+        With ``oembed``, the page's oEmbed endpoint is asked as well.
+        """
+        return await self._run(calls.preview(url, wait, priority, oembed))
+
     async def lookup_many(self, urls: Iterable[str]) -> AsyncGenerator[UrlRecord | Missing, None]:
         """Yield one result per URL, in the order given."""
         for group in calls.chunks(urls):
@@ -177,7 +186,16 @@ class AsyncClient:
 
         See ``Client.events``. Wrap it in ``contextlib.aclosing`` to disconnect at once.
         """
-        subscription = EventSubscription(since, patience)
+        async for event in self.follow(EventSubscription(since, patience), on_open, on_lost):
+            yield event
+
+    async def follow(
+        self,
+        subscription: EventSubscription,
+        on_open: Callable[[], None] = lambda: None,
+        on_lost: Callable[[ClientError, float], None] = lambda error, pause: None,
+    ) -> AsyncGenerator[Any, None]:
+        """Yield the events of a subscription without end; reconnect when the connection is lost."""
         while True:
             is_open = False
             try:
@@ -211,6 +229,10 @@ class AsyncClient:
             raise Unreachable(str(self._address), str(error)) from error
         finally:
             connection.close()
+
+    async def run(self, steps: Steps[T]) -> T:
+        """Make the calls of a generator (``scoter.client.calls``), and return its result."""
+        return await self._run(steps)
 
     async def _run(self, steps: Steps[T]) -> T:
         try:
@@ -246,7 +268,7 @@ class AsyncClient:
     async def _exchange(self, connection: ClientConnection, call: ApiCall) -> ApiAnswer:
         within = self._timeout + call.within
         try:
-            await connection.ask(call.method, call.target, self._headers, call.body, within)
+            await connection.ask(call.method, call.target, {**self._headers, **call.headers}, call.body, within)
             answer = await connection.answer(within, LARGEST_ANSWER)
             if connection.is_reusable:
                 self._idle.append(connection)

@@ -38,7 +38,7 @@ from scoter.api import (
 )
 from scoter.client.errors import ClientError, local_problem, not_understood
 from scoter.errors import UsageError
-from scoter.live.records import UrlRecord
+from scoter.live.records import Preview, UrlRecord
 
 MAX_BYTES: Final = 900_000  # the service accepts bodies of 1 MiB
 _LONGEST_QUERY: Final = 8_000  # the head of a request may have 32 KiB
@@ -53,7 +53,7 @@ T = TypeVar("T")
 class ApiCall(Struct, frozen=True):
     """One request, to be made ``after`` a number of seconds; ``within`` extends the client's timeout.
 
-    It is safe to repeat unless ``once`` is set.
+    It is safe to repeat unless ``once`` is set. ``accept`` is the media type asked for, JSON by default.
     """
 
     method: str
@@ -62,6 +62,12 @@ class ApiCall(Struct, frozen=True):
     after: float = 0.0
     within: float = 0.0
     once: bool = False
+    accept: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of this call, besides those of every request."""
+        return {"Accept": self.accept} if self.accept else {}
 
 
 class ApiAnswer(Struct, frozen=True):
@@ -136,11 +142,23 @@ def lookup(url: str, wait: float = 0.0, clock: Callable[[], float] = time.monoto
             if found is None or not error.is_transient or until - clock() < later:
                 raise
         else:
-            if isinstance(found, UrlRecord) or found.state is Absence.UNUSABLE or until - clock() < _NEGLIGIBLE_WAIT:
+            is_final = isinstance(found, UrlRecord) or found.state is not Absence.PENDING
+            if is_final or until - clock() < _NEGLIGIBLE_WAIT:
                 return found
         ended = clock()
         pause = min(until - ended, max(later, began + pause + _SHORTEST_WAIT - ended, 0.0))
         began = ended
+
+
+def preview(url: str, wait: float, priority: Urgency, oembed: bool) -> Steps[Preview | Missing]:
+    """Return the record of a URL, submitted if necessary; a service waits for 30 s at most."""
+    if not _is_usable(url):
+        return Missing(url, Absence.UNUSABLE)
+    wait = min(max(wait, 0.0), MAX_WAIT)
+    more = "&oembed=true" if oembed else ""
+    target = f"/v1/preview?url={quote(url, safe='')}&wait={wait:.3f}s&priority={priority}{more}"
+    answer = yield ApiCall("GET", target, within=wait + (_FETCH_TIMEOUT if oembed else 0.0))
+    return Missing(url, Absence.PENDING) if answer.status == 202 else read_answer(answer, Preview)
 
 
 def _record(url: str, answer: ApiAnswer) -> UrlRecord | Missing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -22,6 +22,8 @@ _BOM: Final = b"\xef\xbb\xbf"
 _DEFAULT_PAUSE: Final = 2.0
 _SHORTEST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 30.0
+_PATH: Final = "/v1/events"
+_KINDS: Final[Mapping[str, type[Any]]] = {"url": Event, "gap": Gap}
 
 
 class SseFrame(Struct, frozen=True):
@@ -100,8 +102,17 @@ class EventSubscription:
     """
 
     def __init__(
-        self, since: int | None = None, patience: float = float("inf"), chance: Callable[[], float] = random.random
+        self,
+        since: int | None = None,
+        patience: float = float("inf"),
+        chance: Callable[[], float] = random.random,
+        *,
+        path: str = _PATH,
+        kinds: Mapping[str, type[Any]] = _KINDS,
     ) -> None:
+        """``kinds`` are the types of the events of the stream at ``path``, by name."""
+        self._path = path
+        self._kinds = kinds
         self._since = since
         self._patience = patience
         self._chance = chance
@@ -114,7 +125,7 @@ class EventSubscription:
     @property
     def target(self) -> str:
         is_new = self._since is None or self._last_id
-        return "/v1/events" if is_new else f"/v1/events?after={self._since}"
+        return self._path if is_new else f"{self._path}?after={self._since}"
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -124,23 +135,22 @@ class EventSubscription:
     def refused(self, answer: ApiAnswer) -> ClientError:
         """Return the error for an answer that is not a stream."""
         if answer.status == 200:
-            return not_understood("/v1/events", "it is not an event stream")
+            return not_understood(self._path, "it is not an event stream")
         return ClientError(problem_of(answer))
 
     def opened(self) -> None:
         """Start reading a new connection; an event that the old one left incomplete is sent again."""
         self._reader = SseReader(self._last_id)
 
-    def feed(self, chunk: bytes) -> list[Event | Gap]:
+    def feed(self, chunk: bytes) -> list[Any]:
         """Return the events that are now complete."""
         self._was_open = True
         self._failures, self._without = 0, 0.0
-        found: list[Event | Gap] = []
+        found: list[Any] = []
         for frame in self._reader.feed(chunk):
-            if frame.event == "url":
-                found.append(decoded(frame.data, Event, "/v1/events"))
-            elif frame.event == "gap":
-                found.append(decoded(frame.data, Gap, "/v1/events"))
+            kind = self._kinds.get(frame.event)
+            if kind is not None:
+                found.append(decoded(frame.data, kind, self._path))
         if self._reader.last_id.isascii() and self._reader.last_id.isdigit():
             self._last_id = self._reader.last_id
         return found

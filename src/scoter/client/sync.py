@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from scoter.api import (
     BodyForm,
@@ -28,7 +28,7 @@ from scoter.client.errors import ClientError, Unreachable, failure_reason, not_u
 from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
 from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher
 from scoter.core.display import size
-from scoter.live.records import Event, UrlRecord
+from scoter.live.records import Event, Preview, UrlRecord
 
 LARGEST_ANSWER: Final = 64 * 2**20
 _CHUNK: Final = 64 * 1024
@@ -103,6 +103,15 @@ class Client:
         """Return the record of a URL; wait up to ``wait`` seconds for it."""
         return self._run(calls.lookup(url, wait))
 
+    def preview(
+        self, url: str, wait: float = 10.0, *, priority: Urgency = "person", oembed: bool = False
+    ) -> Preview | Missing:
+        """Return the record of a URL; submit it if necessary, and wait up to ``wait`` seconds (30 at most) for it.
+
+        With ``oembed``, the page's oEmbed endpoint is asked as well.
+        """
+        return self._run(calls.preview(url, wait, priority, oembed))
+
     def lookup_many(self, urls: Iterable[str]) -> Iterator[UrlRecord | Missing]:
         """Yield one result per URL, in the order given."""
         for group in calls.chunks(urls):
@@ -167,7 +176,15 @@ class Client:
         the next attempt; after ``patience`` seconds in a row without a connection the error is raised. A ``Gap`` marks
         events that are no longer kept.
         """
-        subscription = EventSubscription(since, patience)
+        yield from self.follow(EventSubscription(since, patience), on_open, on_lost)
+
+    def follow(
+        self,
+        subscription: EventSubscription,
+        on_open: Callable[[], None] = lambda: None,
+        on_lost: Callable[[ClientError, float], None] = lambda error, pause: None,
+    ) -> Iterator[Any]:
+        """Yield the events of a subscription without end; reconnect when the connection is lost."""
         while True:
             is_open = False
             try:
@@ -201,6 +218,10 @@ class Client:
             raise self._unreachable(error) from error
         finally:
             connection.close()
+
+    def run(self, steps: Steps[T]) -> T:
+        """Make the calls of a generator (``scoter.client.calls``), and return its result."""
+        return self._run(steps)
 
     def _run(self, steps: Steps[T]) -> T:
         try:
@@ -238,7 +259,7 @@ class Client:
             connection.timeout = self._timeout + call.within
             if connection.sock is not None:
                 connection.sock.settimeout(connection.timeout)
-            headers = dict(self._headers)
+            headers = {**self._headers, **call.headers}
             if call.body is not None:
                 headers["Content-Type"] = "application/json"
             connection.request(call.method, self._address.prefix + call.target, call.body, headers)

@@ -8,6 +8,7 @@
 - ``admission``       limits the URLs in progress per domain, and pauses while storage is unavailable
 - ``context``         the record of one URL on its way through the pipeline
 - ``stages/``         the stages of the pipeline
+- ``parser_pool``     processes that parse what may take long, in a fair order
 - ``workers/``        the processes that fetch
 - ``sqlite/``         the stores in one SQLite file
 - ``journal_rules``   rules of the journal that do not depend on the database

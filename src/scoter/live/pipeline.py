@@ -11,6 +11,7 @@ from scoter.config import Config
 from scoter.live.context import Context
 from scoter.live.ports import ContentStore, DomainRuleStore, MetadataStore, OutcomeRecorder, RequestQueues
 from scoter.live.stages.image import FetchImage
+from scoter.live.stages.image_size import MeasureImage
 from scoter.live.stages.lookup import AnswerKnown, FreshRecords
 from scoter.live.stages.outcome import ArchiveResponses, BuildRecord, RecordOutcome
 from scoter.live.stages.parser import ResponseParser
@@ -40,14 +41,17 @@ def pipeline(
     live = config.live
     record = timed("record", RecordOutcome(reader, outcomes), timer)
     fresh = FreshRecords(store, live.known_for, clock)
-    asking = HopFetcher(fetching, rules, timer)
+    asking = HopFetcher(fetching, rules, timer, live.retries)
     work = timed("resolve", ResolveRedirects(asking, reading, fresh, live.hops, clock), timer)
     if live.fetch_image:
         work = work >> timed("related", FetchImage(asking, reading, live.hops), timer)
+    elif live.image_rate:
+        measure = MeasureImage(asking, fetching, wait=live.image_wait, rate=live.image_rate, timer=timer)
+        work = work >> timed("related", measure, timer)
     work = (
         work
         >> timed("archive", ArchiveResponses(content), timer)  # before the record, which contains the location
-        >> timed("conclude", BuildRecord(live.known_for, live.failed_for, clock), timer)
+        >> timed("conclude", BuildRecord(live, fresh, clock), timer)
         >> record  # inside JoinFetch: entries too late to join find the record in the store
     )
     return guard(

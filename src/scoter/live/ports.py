@@ -60,19 +60,26 @@ class Intake(Protocol):
 
 
 class StoredRecord(Struct, frozen=True, kw_only=True):
-    """A record as stored: its JSON, and the fields that are needed without decoding it."""
+    """A record as stored: its JSON, and the fields that are needed without decoding it.
+
+    ``fetched_at`` is the last attempt. For ``stale_for`` after its expiry, only ``MetadataStore.last`` returns it.
+    """
 
     url: str
     value: bytes
     fetched_at: datetime
     expires_at: datetime
     is_direct: bool = True
+    stale_for: timedelta = timedelta()
 
 
 class MetadataStore(Protocol):
-    """Records by URL. Expired records are never returned."""
+    """Records by URL. Only ``last`` returns expired records."""
 
     def get(self, url: str) -> StoredRecord | None: ...
+
+    def last(self, url: str) -> StoredRecord | None:
+        """Return the record of a URL, even if it expired less than its ``stale_for`` ago."""
 
     def value(self, url: str) -> bytes | None:
         """Return the JSON of a URL's record; cheaper than ``get``."""
@@ -87,7 +94,7 @@ class MetadataStore(Protocol):
         """
 
     async def expire(self, most: int) -> int:
-        """Remove at most ``most`` expired records; return how many."""
+        """Remove at most ``most`` records that expired more than their ``stale_for`` ago; return how many."""
 
 
 class UrlOutcome(Struct, frozen=True, kw_only=True):
@@ -172,6 +179,9 @@ class RequestQueues(Fetching, Protocol):
     def raise_priority(self, url: Url, priority: Priority) -> None:
         """Raise the priority of queued requests for a URL to at least ``priority``."""
 
+    def seconds_to_slot(self, url: Url) -> float:
+        """Return the seconds until a new request to a URL could start; infinite while its domain has requests."""
+
 
 class ContentStore(Protocol):
     """Archives responses."""
@@ -188,6 +198,16 @@ class DomainRuleStore(Protocol):
     def all(self) -> Sequence[DomainRule]: ...
 
     async def put(self, rule: DomainRule) -> None: ...
+
+
+class DomainHoldStore(Protocol):
+    """Long holds of domains (Retry-After, back-off), which survive a restart."""
+
+    def all(self) -> Mapping[str, timedelta]:
+        """Return how much longer each domain is on hold."""
+
+    async def put(self, domain: str, hold: timedelta) -> None:
+        """Store the hold of a domain, which begins now; it replaces an earlier one."""
 
 
 class FailedDelivery(Struct, frozen=True, kw_only=True):

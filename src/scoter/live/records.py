@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from typing import Any
 
 from msgspec import Struct
 
-from scoter.api import Archived
+from scoter.api import Archived, Instant
 from scoter.core.metadata import Image, PageMetadata
 from scoter.core.url import Url
 
@@ -62,12 +63,14 @@ class ContentSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``size`` is the number of bytes after decoding. ``canonical`` is the page's canonical URL, ``onward`` the target of
     its immediate refresh. ``problem`` says why parsing failed, wholly or in part. ``noarchive`` forbids archiving.
+    ``is_damaged`` if the body could not be decoded to its end; the body as received may then be truncated.
     """
 
     media_type: str
     kind: ContentKind
     size: int
     truncated: bool = False
+    is_damaged: bool = False
     about: PageMetadata | None = None
     canonical: Url | None = None
     onward: Url | None = None
@@ -86,7 +89,7 @@ class Hop(Struct, frozen=True, omit_defaults=True):
 
 
 class Related(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The preview image of a page, as fetched."""
+    """The preview image of a page, as fetched; ``bytes`` is 0 if the size of the file is unknown."""
 
     image: Image
     bytes: int = 0
@@ -94,19 +97,32 @@ class Related(Struct, frozen=True, kw_only=True, omit_defaults=True):
     archived: Archived | None = None
 
 
+class StaleReason(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why a record is stale: the last attempt to fetch its URL again failed.
+
+    A message before ``retry_at`` gets the stale record; a later one fetches the URL again.
+    """
+
+    reason: str
+    detail: str = ""
+    status: int | None = None
+    failed_at: datetime
+    retry_at: datetime
+
+
 class UrlRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything known about a URL. Its JSON form is what the store holds and clients receive.
 
     ``fetch`` is the id of the fetch that produced it: all URLs of a redirect chain share a record, except for ``url``
-    and ``hops``.
+    and ``hops``. If ``stale`` is set, everything else is the result of the last successful fetch.
     """
 
     url: str
     resolved: str
     state: State
     fetch: str
-    fetched_at: datetime
-    expires_at: datetime
+    fetched_at: Instant
+    expires_at: Instant
     status: int | None = None
     reason: str = ""
     detail: str = ""
@@ -118,6 +134,18 @@ class UrlRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     metadata: PageMetadata | None = None
     related: Related | None = None
     archived: Archived | None = None
+    stale: StaleReason | None = None
+
+    @property
+    def attempted_at(self) -> datetime:
+        """When the URL was last fetched, successfully or not."""
+        return self.fetched_at if self.stale is None else self.stale.failed_at
+
+
+class Preview(UrlRecord, frozen=True, kw_only=True, omit_defaults=True):
+    """A record with what the page's oEmbed endpoint answered; its ``html`` is as trustworthy as the page."""
+
+    oembed: dict[str, Any] | None = None
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -126,5 +154,5 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
     number: int
     message: str
     url: str
-    at: datetime
+    at: Instant
     record: UrlRecord

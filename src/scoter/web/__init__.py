@@ -1,6 +1,7 @@
 """The HTTP API of the live service, as plain ASGI applications, and the processes of the service.
 
 - ``app``         the whole API, assembled from the services it is given: start here
+- ``dispatcher``  dispatches the requests of an API to its handlers
 - ``services``    what the handlers depend on
 - ``routes``      routes, from which routing, validation and the OpenAPI document are derived
 - ``openapi``     generates the OpenAPI document
@@ -18,6 +19,7 @@
 - ``server``      runs uvicorn on the service's sockets
 - ``protocol``    HTTP/1.1 with limits
 - ``service/``    the processes of ``scoter serve``
+- ``batch/``      the REST API for batch crawls, served by ``scoter ui``
 
 The records of the API are in ``scoter.api``.
 """

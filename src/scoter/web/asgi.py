@@ -16,6 +16,7 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 Fields: TypeAlias = Iterable[tuple[bytes, bytes]]
+HeaderFields: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 JSON: Final = b"application/json"
 PROBLEM: Final = b"application/problem+json"
@@ -39,8 +40,22 @@ class ApiResponse(Struct, frozen=True):
     body: bytes = b""
     status: int = 200
     media_type: bytes = JSON
-    headers: tuple[tuple[bytes, bytes], ...] = ()
+    headers: HeaderFields = ()
 
+    def with_fields(self, more: HeaderFields) -> ApiResponse:
+        """Return the response with additional headers."""
+        return msgspec.structs.replace(self, headers=(*self.headers, *more)) if more else self
+
+
+NO_STORE: Final = ((b"cache-control", b"no-store"),)
+_PREFLIGHT: Final = (
+    (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, DELETE"),
+    (b"access-control-allow-headers", b"Authorization, Content-Type, If-None-Match, Last-Event-ID"),
+    (b"access-control-max-age", b"600"),
+)
+_EXPOSED: Final = (b"access-control-expose-headers", b"ETag, RateLimit, RateLimit-Policy, Retry-After")
+# Nothing here is for browsers to guess: a record contains texts of strangers.
+NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 
 HEALTHY: Final = ApiResponse(msgspec.json.encode(Health()))
 
@@ -49,7 +64,7 @@ class ApiStream(Struct, frozen=True):
     """A response that continues as long as the client is connected; ``fields`` are its headers."""
 
     run: Callable[[Receive, Send], Awaitable[None]]
-    fields: tuple[tuple[bytes, bytes], ...]
+    fields: HeaderFields
 
 
 async def unless_disconnected(work: Coroutine[Any, Any, Result], receive: Receive) -> Result | None:
@@ -72,17 +87,10 @@ async def disconnected(receive: Receive) -> None:
 
 async def send_reply(send: Send, reply: ApiResponse) -> None:
     """Send a complete response."""
-    await send(
-        {
-            "type": "http.response.start",
-            "status": reply.status,
-            "headers": [
-                (b"content-type", reply.media_type),
-                (b"content-length", b"%d" % len(reply.body)),
-                *reply.headers,
-            ],
-        }
-    )
+    fields = [NOSNIFF, *reply.headers]
+    if reply.status not in (204, 304):  # RFC 9110 8.6: they have no content
+        fields += ((b"content-type", reply.media_type), (b"content-length", b"%d" % len(reply.body)))
+    await send({"type": "http.response.start", "status": reply.status, "headers": fields})
     await send({"type": "http.response.body", "body": reply.body})
 
 
@@ -90,6 +98,33 @@ async def send_head(send: Send, stream: ApiStream) -> None:
     """Send the head of a stream, for HEAD requests."""
     await send({"type": "http.response.start", "status": 200, "headers": list(stream.fields)})
     await send({"type": "http.response.body", "body": b""})
+
+
+class Cors:
+    """Lets pages of other origins use an application: ``*`` for all of them (https://fetch.spec.whatwg.org/#cors)."""
+
+    def __init__(self, app: App, origins: Iterable[str]) -> None:
+        self._app = app
+        self._origins = frozenset(origin.encode() for origin in origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        fields = dict(scope["headers"]) if scope["type"] == "http" else {}
+        origin = fields.get(b"origin")
+        if origin is None or not self._origins & {origin, b"*"}:
+            await self._app(scope, receive, send)
+            return
+        # Keys are sent by scripts in a header, so no credentials of the browser are allowed.
+        allowed = (b"access-control-allow-origin", origin), (b"vary", b"Origin")
+        if scope["method"] == "OPTIONS" and b"access-control-request-method" in fields:
+            await send_reply(send, ApiResponse(status=204, headers=(*allowed, *_PREFLIGHT)))
+            return
+
+        async def send_allowed(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *allowed, _EXPOSED]
+            await send(message)
+
+        await self._app(scope, receive, send_allowed)
 
 
 async def decline_other(scope: Scope, receive: Receive, send: Send) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -16,62 +15,52 @@ from scoter.web.asgi import JSON, Fields, Receive
 from scoter.web.problems import MALFORMED, NOT_JSON, TOO_LARGE, TOO_SLOW, invalid, problem
 
 _MAX_PARAMETERS: Final = 20
-_MAX_DISCARDED: Final = 16  # times the largest body: how much of a too large body is read and discarded
 
 
 async def read_json(
-    receive: Receive, headers: Fields, web: WebSettings, decode: Callable[[bytes], Any]
+    receive: Receive, headers: Fields, web: WebSettings, decoder: msgspec.json.Decoder[Any]
 ) -> Any | Problem | None:
     """Return the decoded body of a request, or what is wrong with it; ``None`` if the client disconnected."""
-    kind, length, expects_continue = b"", 0, False
+    kind, length = b"", 0
     for name, value in headers:
         if name == b"content-type":
             kind = value
         # Digits only: int() also accepts signs, spaces and underscores. The server has checked it already.
         elif name == b"content-length" and value.isdigit():
             length = int(value[:20])
-        elif name == b"expect":
-            expects_continue = True
     # Without CORS approval a web page can send JSON to other origins only under another content type.
     if kind != JSON and kind.partition(b";")[0].strip().lower() != JSON:
         return NOT_JSON
-    if length > (web.body_size if expects_continue else web.body_size * _MAX_DISCARDED):
+    if length > web.body_size:
         return TOO_LARGE
     raw = await _read_body(receive, most=web.body_size, within=web.body_time.total_seconds())
     if not isinstance(raw, bytes):
         return raw
     try:
-        return decode(raw)
+        return decoder.decode(raw)
     except msgspec.ValidationError as error:
-        return invalid(error)
+        return invalid(error, decoder.type)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return MALFORMED
 
 
 async def _read_body(receive: Receive, *, most: int, within: float) -> bytes | Problem | None:
-    """Return the body of a request, unless it is too large or too slow.
-
-    A body that is somewhat too large is read to its end and discarded: many clients do not read the response before
-    they have sent everything, and would only see a broken connection.
-    """
+    """Return the body of a request, unless it is too large or too slow."""
     parts: list[bytes] = []
     size, has_more = 0, True
     try:
         async with asyncio.timeout(within):
-            while has_more and size <= most * _MAX_DISCARDED:
+            while has_more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     return None
                 part, has_more = message.get("body", b""), message.get("more_body", False)
                 size += len(part)
-                if size <= most:
-                    parts.append(part)
-                else:
-                    parts.clear()
+                if size > most:
+                    return TOO_LARGE
+                parts.append(part)
     except TimeoutError:
-        return TOO_SLOW if size <= most else TOO_LARGE
-    if size > most:
-        return TOO_LARGE
+        return TOO_SLOW
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -86,4 +75,4 @@ def read_query(raw: bytes, kind: type[Struct]) -> Struct | Problem:
     try:
         return msgspec.convert(dict(pairs), kind, strict=False)
     except msgspec.ValidationError as error:
-        return invalid(error, parameter=True)
+        return invalid(error, kind, parameter=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -14,7 +15,7 @@ from scoter.api import KeyScope, Problem
 from scoter.core.bounded import BoundedMap
 from scoter.errors import UsageError
 from scoter.live.keys import ApiKey
-from scoter.web.asgi import Fields
+from scoter.web.asgi import Fields, HeaderFields
 from scoter.web.problems import problem
 
 _MAX_BUCKETS: Final = 10_000
@@ -48,6 +49,25 @@ class TokenBucket(Struct):
             self.tokens -= 1.0
             return 0.0
         return (1.0 - self.tokens) / self.rate
+
+    def fields(self) -> HeaderFields:
+        """Return the headers that tell a client its limit (draft-ietf-httpapi-ratelimit-headers-10)."""
+        window, reset = self.burst / self.rate, max(0.0, self.burst - self.tokens) / self.rate
+        return (
+            (b"ratelimit-policy", b'"key";q=%d;w=%d' % (self.burst, max(1, math.ceil(window)))),
+            (b"ratelimit", b'"key";r=%d;t=%d' % (max(0, int(self.tokens)), math.ceil(reset))),
+        )
+
+
+class Admission(Struct, frozen=True):
+    """Whether a request is admitted: with which key, or why not; ``fields`` tell a client its rate limit."""
+
+    key: ApiKey | None = None
+    refusal: Problem | None = None
+    fields: HeaderFields = ()
+
+
+_OPEN: Final = Admission()
 
 
 class AccessControl:
@@ -83,36 +103,41 @@ class AccessControl:
         taken, self._admitted = self._admitted, {}
         return taken
 
-    def admit(self, headers: Fields, needed: KeyScope | None) -> ApiKey | Problem | None:
-        """Return the key of an admitted request, ``None`` if it was sent without one, or why it is refused."""
+    def admit(self, headers: Fields, needed: KeyScope | None, method: str = "GET") -> Admission:
+        """Decide about a request; ``needed`` is the scope that it requires, ``None`` for a public route."""
         if needed is None:
-            return None
+            return _OPEN
         token = host = None
         for name, value in headers:
             if name == b"authorization":
                 if token is not None:
-                    return _UNAUTHORIZED
+                    return Admission(refusal=_UNAUTHORIZED)
                 token = value
             elif name == b"host":
                 host = value
         if token is None:
             if self.needs_key:
-                return _UNAUTHORIZED
-            return None if self._any_host or host is None or is_loopback_host(host) else _MISDIRECTED
+                return Admission(refusal=_UNAUTHORIZED)
+            is_local = self._any_host or host is None or is_loopback_host(host)
+            return _OPEN if is_local else Admission(refusal=_MISDIRECTED)
         scheme, _, secret = token.partition(b" ")
         if scheme.lower() != b"bearer":
-            return _UNAUTHORIZED
-        key = self._keys.check(secret.strip().decode("latin-1"))
+            return Admission(refusal=_UNAUTHORIZED)
+        return self.admit_token(secret.strip().decode("latin-1"), needed)
+
+    def admit_token(self, token: str, needed: KeyScope) -> Admission:
+        """Decide about a request by the token of its key."""
+        key = self._keys.check(token)
         if key is None:
-            return _UNKNOWN
+            return Admission(refusal=_UNKNOWN)
         if needed not in key.scopes and "admin" not in key.scopes:
             detail = f"This requires a key with the scope {needed}."
-            return problem(403, "scope", "The key does not allow this.", detail)
-        return self._limited(key) or key
+            return Admission(key, problem(403, "scope", "The key does not allow this.", detail))
+        return self._limited(key)
 
-    def _limited(self, key: ApiKey) -> Problem | None:
+    def _limited(self, key: ApiKey) -> Admission:
         if key.rate is None or key.rate <= 0:
-            return None
+            return Admission(key)
         now = self._clock()
         bucket = self._buckets.get(key.id)
         rate = key.rate
@@ -123,8 +148,9 @@ class AccessControl:
         later = bucket.take(now)
         if not later:
             self._admitted[key.id] = self._admitted.get(key.id, 0) + 1
-            return None
-        return problem(429, "key-rate", "The key exceeds its rate limit.", retry_after=later)
+            return Admission(key, fields=bucket.fields())
+        exceeded = problem(429, "key-rate", "The key exceeds its rate limit.", retry_after=later)
+        return Admission(key, exceeded, bucket.fields())
 
 
 @lru_cache(maxsize=256)

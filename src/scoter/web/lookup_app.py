@@ -13,10 +13,10 @@ from scoter.api import Problem
 from scoter.config.sections.live import WebSettings
 from scoter.core.extract import LONGEST
 from scoter.errors import ScoterError
-from scoter.web.asgi import HEALTHY, ApiResponse, App, Receive, Scope, Send, decline_other, send_reply
+from scoter.web.asgi import HEALTHY, ApiResponse, App, Fields, Receive, Scope, Send, decline_other, send_reply
 from scoter.web.inputs import read_json
 from scoter.web.keys import AccessControl
-from scoter.web.lookups import NOT_A_URL, Lookup, decode_lookups
+from scoter.web.lookups import NOT_A_URL, Lookup, lookup_decoder, not_changed
 from scoter.web.metrics import LookupMetrics
 from scoter.web.problems import UNAVAILABLE, problem, refusal, reply_of
 
@@ -70,9 +70,12 @@ class LookupApp:
         await send_reply(send, reply)
 
     def _one(self, scope: Scope, query: bytes) -> ApiResponse:
-        admitted = self._access.admit(scope["headers"], "read")
-        if isinstance(admitted, Problem):
-            return refusal(admitted)
+        admission = self._access.admit(scope["headers"], "read")
+        if admission.refusal is not None:
+            return refusal(admission.refusal).with_fields(admission.fields)
+        return self._found(query, scope["headers"]).with_fields(admission.fields)
+
+    def _found(self, query: bytes, headers: Fields) -> ApiResponse:
         try:
             text = unquote_value(query[4:])
         except UnicodeDecodeError:
@@ -80,21 +83,23 @@ class LookupApp:
         if not 0 < len(text) <= LONGEST:
             return reply_of(NOT_A_URL)
         try:
-            return self._lookup.one(text)
+            reply = self._lookup.one(text)
+            return not_changed(reply, headers) or reply
         except ScoterError:
             return reply_of(UNAVAILABLE)
 
     async def _many(self, scope: Scope, receive: Receive) -> ApiResponse | None:
-        admitted = self._access.admit(scope["headers"], "read")
-        if isinstance(admitted, Problem):
-            return refusal(admitted)
-        asked = await read_json(receive, scope["headers"], self._web, decode_lookups)
+        admission = self._access.admit(scope["headers"], "read")
+        if admission.refusal is not None:
+            return refusal(admission.refusal).with_fields(admission.fields)
+        asked = await read_json(receive, scope["headers"], self._web, lookup_decoder)
         if asked is None:
             return None
         try:
-            return refusal(asked) if isinstance(asked, Problem) else self._lookup.many(asked.urls)
+            reply = refusal(asked) if isinstance(asked, Problem) else self._lookup.many(asked.urls)
         except ScoterError:
-            return reply_of(UNAVAILABLE)
+            reply = reply_of(UNAVAILABLE)
+        return reply.with_fields(admission.fields)
 
 
 def unquote_value(text: bytes) -> str:

@@ -8,18 +8,20 @@ from typing import Final, Protocol
 
 import msgspec
 from msgspec import Struct
+from xxhash import xxh3_64_hexdigest
 
 from scoter.api import Absence, LookupBatch, Missing
 from scoter.core.extract import LONGEST
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.records import UrlRecord
-from scoter.web.asgi import ApiResponse
+from scoter.web.asgi import NO_STORE, ApiResponse, Fields
 from scoter.web.problems import problem, reply_of
 
 _encode: Final = msgspec.json.Encoder().encode
+_REVALIDATED: Final = (b"cache-control", b"private, no-cache")
 NOT_A_URL: Final = problem(422, "invalid", "This is not a URL.", where="?url")
-decode_lookups: Final = msgspec.json.Decoder(LookupBatch).decode
+lookup_decoder: Final = msgspec.json.Decoder(LookupBatch)
 
 
 class LookupResults(Struct, frozen=True):
@@ -56,16 +58,23 @@ class Lookup:
     def one(self, text: str) -> ApiResponse:
         """Respond for one URL."""
         value = self.known(text)
-        return ApiResponse(value) if value is not None else self.without(text)
+        if value is None:
+            return self.without(text)
+        # A record may change at any time, by a forced fetch: caches keep it, but must ask whether it is still valid.
+        return ApiResponse(value, headers=(_REVALIDATED, (b"etag", b'"%b"' % xxh3_64_hexdigest(value).encode())))
+
+    def is_pending(self, url: str) -> bool:
+        """Return whether a URL in canonical form is accepted and not finished."""
+        return self._is_pending(url)
 
     def without(self, text: str) -> ApiResponse:
         """Respond for a URL without a record."""
         absence = self._why(canonical_text(text))
         if absence is Absence.PENDING:
-            return ApiResponse(_encode(Missing(text, absence)), 202)
+            return ApiResponse(_encode(Missing(text, absence)), 202, headers=NO_STORE)
         if absence is Absence.UNUSABLE:
             return reply_of(NOT_A_URL)
-        return reply_of(problem(404, "unknown-url", "This URL is unknown; it was never submitted."))
+        return reply_of(problem(404, "unknown-url", "This URL is unknown; it was never submitted."), *NO_STORE)
 
     def many(self, urls: Sequence[str]) -> ApiResponse:
         """Respond for several URLs, in the order given."""
@@ -89,6 +98,17 @@ class Lookup:
         if not url:
             return Absence.UNUSABLE
         return Absence.PENDING if self._is_pending(url) else Absence.UNKNOWN
+
+
+def not_changed(reply: ApiResponse, headers: Fields | Mapping[bytes, bytes]) -> ApiResponse | None:
+    """Return 304 if the client has this response already (RFC 9110 13.1.2), otherwise ``None``."""
+    fields = headers.items() if isinstance(headers, Mapping) else headers
+    asked = next((value for name, value in fields if name == b"if-none-match"), None)
+    if asked is None or reply.status != 200:
+        return None
+    (etag,) = (value for name, value in reply.headers if name == b"etag")
+    listed = (each.strip().removeprefix(b"W/") for each in asked.split(b","))
+    return ApiResponse(status=304, headers=reply.headers) if asked.strip() == b"*" or etag in listed else None
 
 
 def canonical_text(text: str) -> str:

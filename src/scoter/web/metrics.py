@@ -11,7 +11,6 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -33,6 +32,12 @@ _OTHER: Final = "other"
 
 class Metric(Protocol):
     """Something with lines in the text format."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def help_text(self) -> str: ...
 
     def lines(self) -> Iterator[str]: ...
 
@@ -61,17 +66,27 @@ class Counter(Struct):
             yield f"{self.name}{_braces(zip(self.labels, labels, strict=True))} {_number(value)}"
 
 
-class Gauge(Struct):
-    """Values that are read on demand, by the label ``of``."""
+class Reading(Struct, frozen=True):
+    """A value that is read on demand, or one for each value of a label. A name in ``_total`` makes it a counter."""
 
     name: str
     help_text: str
-    ask: Callable[[], Mapping[str, float]]
+    ask: Callable[[], float | Mapping[str, float]]
+    label: str = ""
+
+    @property
+    def labels(self) -> Labels:
+        return (self.label,) if self.label else ()
+
+    def values(self) -> Mapping[Labels, float]:
+        """Return the current values by their labels."""
+        found = self.ask()
+        return {(of,): value for of, value in found.items()} if isinstance(found, Mapping) else {(): found}
 
     def lines(self) -> Iterator[str]:
-        yield from _head(self.name, self.help_text, "gauge")
-        for of, value in self.ask().items():
-            yield f"{self.name}{_braces([('of', of)])} {_number(value)}"
+        yield from _head(self.name, self.help_text, "counter" if self.name.endswith("_total") else "gauge")
+        for labels, value in self.values().items():
+            yield f"{self.name}{_braces(zip(self.labels, labels, strict=True))} {_number(value)}"
 
 
 class Histogram(Struct):
@@ -156,13 +171,19 @@ def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else repr(value)
 
 
+def _named(name: str, values: Mapping[Labels, float]) -> dict[str, float]:
+    """Return values under the names that they have in statistics, such as ``urls.ok`` for ``scoter_urls_total``."""
+    name = name.removeprefix("scoter_").removesuffix("_total")
+    return {".".join((name, *labels)): value for labels, value in values.items()}
+
+
 _ROBOTS = ("robots_denied", "robots_unreachable", "crawl_delay")
 
 
 class ServiceMetrics:
-    """All metrics of the service; ``gauges`` maps groups to functions that return current values by name."""
+    """All metrics of the service; ``readings`` are values that other components keep."""
 
-    def __init__(self, gauges: Mapping[str, Callable[[], Mapping[str, float]]] = MappingProxyType({})) -> None:
+    def __init__(self, readings: Sequence[Reading] = ()) -> None:
         self._began = time.monotonic()
         self.requests = Counter("scoter_http_requests_total", "Requests answered.", ("route", "status"))
         self.request_seconds = Histogram("scoter_http_request_seconds", "Time to answer a request.", "route")
@@ -177,10 +198,7 @@ class ServiceMetrics:
         self.refused = Counter(
             "scoter_connections_refused_total", "Connections refused or closed because of their clients.", ("reason",)
         )
-        self._gauges = {
-            name: Gauge(f"scoter_{name}", f"{name.replace('_', ' ').capitalize()} now.", ask)
-            for name, ask in gauges.items()
-        }
+        self._readings = readings
 
     def done(self, context: Context) -> None:
         """Count a URL that went through the pipeline (for ``Scheduler.on_done``)."""
@@ -208,7 +226,7 @@ class ServiceMetrics:
 
     def metrics(self) -> list[Metric]:
         counters = (self.requests, self.messages, self.refusals, self.urls, self.robots, self.errors, self.bytes)
-        return [*counters, self.refused, self.deliveries, self.request_seconds, self.stages, *self._gauges.values()]
+        return [*counters, self.refused, self.deliveries, self.request_seconds, self.stages, *self._readings]
 
     def text(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
@@ -217,14 +235,17 @@ class ServiceMetrics:
     def statistics(self) -> Statistics:
         """Return all metrics as a record."""
         counts: dict[str, float] = {}
+        gauges: dict[str, float] = {}
         for metric in self.metrics():
             if isinstance(metric, Counter):
-                name = metric.name.removeprefix("scoter_").removesuffix("_total")
-                counts |= {".".join((name, *labels)): value for labels, value in metric.values.items()}
+                counts |= _named(metric.name, metric.values)
+            elif isinstance(metric, Reading):
+                into = counts if metric.name.endswith("_total") else gauges
+                into |= _named(metric.name, metric.values())
         return Statistics(
             uptime=time.monotonic() - self._began,
             counts=counts,
-            gauges={f"{name}.{of}": value for name, gauge in self._gauges.items() for of, value in gauge.ask().items()},
+            gauges=gauges,
             stages={
                 stage: StageTimes(
                     self.stages.count(stage), self.stages.within(stage, 0.5), self.stages.within(stage, 0.99)

@@ -15,6 +15,17 @@ from scoter.web.routes import ResponseSpec, Route
 
 _REF: Final = "#/components/schemas/{name}"
 _PARAMETER: Final = re.compile(r"\{([a-z]+)\}")
+
+
+class ApiInfo(Struct, frozen=True):
+    """What the document says about an API as a whole."""
+
+    title: str
+    description: str
+
+
+LIVE_API: Final = ApiInfo("Scoter", "Submit links, and get the pages that they lead to.")
+
 _DESCRIPTIONS: Final = {
     400: "The body or the query string is malformed.",
     401: "The API key is missing or unknown.",
@@ -38,23 +49,24 @@ _HEADERS: Final[Mapping[int, Mapping[str, Any]]] = {
 }
 
 
-def document(routes: Sequence[Route], *, keys: bool = False) -> dict[str, Any]:
+def document(routes: Sequence[Route], *, keys: bool = False, info: ApiInfo = LIVE_API) -> dict[str, Any]:
     """Return the OpenAPI document; ``keys`` tells whether every request needs an API key."""
     kinds = list(dict.fromkeys(_kinds(routes)))
-    schemas, components = msgspec.json.schema_components(kinds, ref_template=_REF)
+    schemas, components = _plain(msgspec.json.schema_components(kinds, ref_template=_REF))
     by_kind = dict(zip(kinds, schemas, strict=True))
-    # A record or its absence: msgspec does not support a union of two untagged structs.
-    record = components["LookupResults"]["properties"]["results"]["items"]
-    components["LookupResults"]["properties"]["results"]["items"] = {"anyOf": [record, by_kind[Missing]]}
+    if LookupResults in by_kind:
+        # A record or its absence: msgspec does not support a union of two untagged structs.
+        record = components["LookupResults"]["properties"]["results"]["items"]
+        components["LookupResults"]["properties"]["results"]["items"] = {"anyOf": [record, by_kind[Missing]]}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_kind, keys)
     return {
         "openapi": "3.1.0",
         "info": {
-            "title": "Scoter",
+            "title": info.title,
             "version": "1",
-            "description": "Submit links, and get the pages that they lead to.",
+            "description": info.description,
         },
         "paths": paths,
         "components": {
@@ -64,12 +76,37 @@ def document(routes: Sequence[Route], *, keys: bool = False) -> dict[str, Any]:
     }
 
 
+def _plain(schema: Any) -> Any:
+    """Return a schema that generators of clients understand.
+
+    Tuples of one type become arrays of fixed length: openapi-python-client rejects a schema that is just `false`.
+    Defaults move to the descriptions: openapi-typescript treats a property with a default as always present.
+    """
+    match schema:
+        case {"prefixItems": [first, *others], "items": False, **rest} if all(other == first for other in others):
+            return {**rest, "items": _plain(first)}
+        case {"default": default, **rest}:
+            told = f"Default: {default}." if default and not isinstance(default, list | dict) else ""
+            description = f"{rest.get('description', '')} {told}".strip()
+            return _plain({**rest, "description": description} if description else rest)
+        case dict():
+            return {name: _plain(value) for name, value in schema.items()}
+        case list() | tuple():
+            return [_plain(value) for value in schema]
+        case _:
+            return schema
+
+
 def _kinds(routes: Iterable[Route]) -> Iterable[Any]:
-    yield from (Problem, Missing, LookupResults)
+    yield Problem
     for route in routes:
         if route.body is not None:
             yield route.body
-        yield from (response.body for response in route.responses.values() if response.body is not None)
+        for response in route.responses.values():
+            if response.body is LookupResults:
+                yield Missing
+            if response.body is not None:
+                yield response.body
 
 
 def _operation(route: Route, schemas: Mapping[Any, dict[str, Any]], keys: bool) -> dict[str, Any]:
@@ -120,8 +157,13 @@ def _problems(route: Route) -> list[int]:
 
 
 def _response(response: ResponseSpec, schemas: Mapping[Any, dict[str, Any]]) -> dict[str, Any]:
+    if not response.media_type:
+        return {"description": response.description}
     schema = {"type": "string"} if response.body is None else schemas[response.body]
-    return {"description": response.description, "content": {response.media_type: {"schema": schema}}}
+    content = {response.media_type: {"schema": schema}}
+    # Anything but JSON is bytes to a generated client.
+    content |= {each: {"schema": {"type": "string", "format": "binary"}} for each in response.others}
+    return {"description": response.description, "content": content}
 
 
 def _path_parameter(name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -15,6 +15,7 @@ from scoter.web.asgi import PROBLEM, ApiResponse
 _PREFIX: Final = "urn:scoter:problem:"
 _AT: Final = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")
 _STEP: Final = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>[^\[\]]*)\]")
+_UNKNOWN_FIELD: Final = "Object contains unknown field"
 # msgspec quotes the pattern itself.
 _FRIENDLY: Final = {f"Expected `str` matching regex {pattern!r}": words for pattern, words in PATTERN_MESSAGES.items()}
 
@@ -42,23 +43,71 @@ def refusal(found: Problem, allowed: Sequence[str] = ()) -> ApiResponse:
     """Return a problem as a response, with the headers that its status requires."""
     if found.status == 401:
         return reply_of(found, (b"www-authenticate", b"Bearer"))
-    if found.status in (408, 413):  # the rest of the body is not read
+    # After 413 the connection stays open: the server discards the rest of the body. Many clients read the response
+    # only when they have sent everything, and would otherwise see a broken connection.
+    if found.status == 408:
         return reply_of(found, (b"connection", b"close"))
     if found.status == 405:
         return reply_of(found, (b"allow", ", ".join(allowed).encode()))
     return reply_of(found)
 
 
-def invalid(error: msgspec.ValidationError, *, parameter: bool = False) -> Problem:
-    """Return what is wrong with a body or a parameter that does not match its schema."""
+def invalid(error: msgspec.ValidationError, kind: Any, *, parameter: bool = False) -> Problem:
+    """Return what is wrong with a body or a parameter that does not match its type."""
     text = str(error)
     at = _AT.search(text)
     detail = text[: at.start()] if at else text
     detail = _FRIENDLY.get(detail, detail)
     where = pointer(at["path"]) if at else ""
+    accepted = accepted_at(kind, where, names=detail.startswith(_UNKNOWN_FIELD))
+    if accepted:
+        detail = f"{detail}. Accepted: {', '.join(accepted)}."
     if parameter:
         where = where.replace("/", "?", 1)
-    return problem(422, "invalid", "The request is invalid.", detail, where=where)
+    found = problem(422, "invalid", "The request is invalid.", detail, where=where)
+    return msgspec.structs.replace(found, accepted=accepted)
+
+
+def accepted_at(kind: Any, where: str, *, names: bool = False) -> tuple[str, ...]:
+    """Return the values that a type accepts at a JSON pointer, or with ``names`` the names of its fields.
+
+    The result is empty if the values are not a fixed list.
+
+    >>> from typing import Literal
+    >>> accepted_at(list[Literal["fast", "slow"]], "/0")
+    ('fast', 'slow')
+    """
+    found = _alternatives(msgspec.inspect.type_info(kind))
+    for step in where.split("/")[1:]:
+        found = [inner for each in found for inner in _inside(each, step)]
+    accepted: list[str] = []
+    for each in found:
+        match each:
+            case msgspec.inspect.LiteralType(values=values) if not names:
+                accepted += map(str, values)
+            case msgspec.inspect.StructType(fields=fields) if names:
+                accepted += (field.encode_name for field in fields)
+    return tuple(accepted)
+
+
+def _alternatives(kind: msgspec.inspect.Type) -> list[msgspec.inspect.Type]:
+    match kind:
+        case msgspec.inspect.Metadata(type=inner):
+            return _alternatives(inner)
+        case msgspec.inspect.UnionType(types=types):
+            return [each for inner in types for each in _alternatives(inner)]
+        case _:
+            return [kind]
+
+
+def _inside(kind: msgspec.inspect.Type, step: str) -> list[msgspec.inspect.Type]:
+    match kind:
+        case msgspec.inspect.StructType(fields=fields):
+            return [each for field in fields if field.encode_name == step for each in _alternatives(field.type)]
+        case msgspec.inspect.ListType(item_type=item) | msgspec.inspect.VarTupleType(item_type=item):
+            return _alternatives(item)
+        case _:
+            return []
 
 
 def pointer(path: str) -> str:

@@ -18,13 +18,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from scoter.api import Problem
 from scoter.config.sections.live import WebSettings
-from scoter.web.asgi import Receive, Scope, Send, send_reply
+from scoter.web.asgi import NOSNIFF, Receive, Scope, Send, send_reply
 from scoter.web.problems import problem, reply_of
 
 _CROWDED: Final = reply_of(
     problem(503, "crowded", "There are too many connections.", retry_after=5), (b"connection", b"close")
 )
 _MAX_PIPELINED: Final = 100  # requests that may wait for the response to the first
+_MAX_DISCARDED: Final = 32  # times the largest body: what is read after the response before the connection is closed
 _PROGRESS: Final = 65_536  # bytes: a client that reads as much within the stall time is slow, not stalled
 _UNFINISHED: Final = "ASGI callable returned without completing response."
 
@@ -35,7 +36,12 @@ RefusalCounter: TypeAlias = Callable[[str], None]
 def _final_response(found: Problem) -> bytes:
     """Return the bytes of a response after which the connection is closed."""
     reply = reply_of(found, (b"connection", b"close"))
-    fields = ((b"content-type", reply.media_type), (b"content-length", b"%d" % len(reply.body)), *reply.headers)
+    fields = (
+        (b"content-type", reply.media_type),
+        (b"content-length", b"%d" % len(reply.body)),
+        NOSNIFF,
+        *reply.headers,
+    )
     head = b"HTTP/1.1 %d %b\r\n" % (reply.status, HTTPStatus(reply.status).phrase.encode())
     return head + b"".join(b"%b: %b\r\n" % field for field in fields) + b"\r\n" + reply.body
 
@@ -43,6 +49,7 @@ def _final_response(found: Problem) -> bytes:
 _HEAD_TOO_LARGE: Final = _final_response(problem(431, "head-too-large", "The head of the request is too large."))
 _HEAD_TOO_SLOW: Final = _final_response(problem(408, "too-slow", "The head of the request did not arrive in time."))
 _NOT_HTTP: Final = _final_response(problem(400, "not-http", "This is not an HTTP/1.1 request."))
+_WRONG_HOST: Final = _final_response(problem(400, "not-http", "The request must have exactly one Host header."))
 
 
 async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,6 +59,10 @@ async def crowded(scope: Scope, receive: Receive, send: Send) -> None:
 
 class _HeadTooLarge(Exception):
     """Stops the parser in the middle of a head."""
+
+
+class _WrongHost(Exception):
+    """Stops the parser at the end of a head."""
 
 
 class _QuietLogger(logging.LoggerAdapter[logging.Logger]):
@@ -76,12 +87,14 @@ def limited_protocol(limits: WebSettings, note: RefusalCounter = lambda why: Non
         _head = 0
         _parsed = 0  # bytes of the head that the parser has reported
         _is_head = True
+        _has_wrong_host = False
         _is_mixed = False  # the last chunk has the end of one request and the start of the next
         _plain_head = b""  # a head that offered a protocol upgrade, without the offer
         _timer: asyncio.TimerHandle | None = None
         _stall: asyncio.TimerHandle | None = None
         _unread = 0  # bytes, when the stall timer started
         _trickle: asyncio.TimerHandle | None = None
+        _discarded = 0  # bytes of a body that arrived after the response
         _running: RequestResponseCycle | None = None
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -126,12 +139,18 @@ def limited_protocol(limits: WebSettings, note: RefusalCounter = lambda why: Non
             note("head_too_large" if is_large else "not_http")
             running = self._running
             if running is None or not running.response_started or running.response_complete:
-                self.transport.write(_HEAD_TOO_LARGE if is_large else _NOT_HTTP)
+                wrong = _WRONG_HOST if self._has_wrong_host else _NOT_HTTP
+                self.transport.write(_HEAD_TOO_LARGE if is_large else wrong)
             self._end()
 
         def on_headers_complete(self) -> None:
             self._is_head = False
             self._head = 0
+            # RFC 9112 3.2: one Host header, which only HTTP/1.0 may omit.
+            hosts = [name for name, _ in self.headers].count(b"host")
+            if hosts != 1 and (hosts or self.parser.get_http_version() != "1.0"):
+                self._has_wrong_host = True
+                raise _WrongHost
             method = self.parser.get_method()
             if self.parser.should_upgrade() and method != b"CONNECT":
                 fields = (b"%b: %b\r\n" % field for field in self.headers if field[0] != b"upgrade")
@@ -142,6 +161,15 @@ def limited_protocol(limits: WebSettings, note: RefusalCounter = lambda why: Non
             if not self.pipeline:
                 self._running = self.cycle
 
+        def on_body(self, body: bytes) -> None:
+            if self._trickle is None:
+                super().on_body(body)
+                return
+            self._discarded += len(body)
+            if self._discarded > limits.body_size * _MAX_DISCARDED and not self.transport.is_closing():
+                note("body_too_large")
+                self._end()
+
         def on_message_complete(self) -> None:
             self._is_mixed = True
             if self._plain_head:
@@ -150,10 +178,15 @@ def limited_protocol(limits: WebSettings, note: RefusalCounter = lambda why: Non
             if self._trickle is not None:
                 self._trickle.cancel()
                 self._trickle = None
+                # What arrived after the response has cancelled uvicorn's own timer.
+                self.timeout_keep_alive_task = self.loop.call_later(
+                    self.timeout_keep_alive, self.timeout_keep_alive_handler
+                )
 
         def on_response_complete(self) -> None:
             # Answered before the whole body arrived: keep reading for a while, so that the client sees the response.
             if self._running is not None and self._running.more_body and self._trickle is None:
+                self._discarded = 0
                 self._trickle = self.loop.call_later(limits.head_time.total_seconds(), self._end)
             self._running = self.pipeline[-1][0] if self.pipeline else None
             super().on_response_complete()

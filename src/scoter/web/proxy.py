@@ -277,6 +277,8 @@ def request_head(scope: Scope, is_chunked: bool) -> bytes:
     target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     lines = [b"%b %b HTTP/1.1" % (scope["method"].encode("ascii"), target)]
     lines += [b"%b: %b" % field for field in scope["headers"] if field[0] not in _HOP_BY_HOP]
+    if not any(name == b"host" for name, _ in scope["headers"]):  # HTTP/1.0
+        lines.append(b"host: localhost")
     if is_chunked:
         lines.append(b"transfer-encoding: chunked")
     return b"\r\n".join((*lines, b"", b""))

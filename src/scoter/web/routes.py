@@ -21,11 +21,15 @@ _PARAMETER = re.compile(rb"[A-Za-z0-9._~%:\[\]-]{1,300}")
 
 
 class ResponseSpec(Struct, frozen=True):
-    """The meaning of a status, and the type of its body; ``None`` for a body that is not JSON."""
+    """The meaning of a status, and the type of its body: ``None`` for a body that is not JSON.
+
+    Without a ``media_type`` there is no body. ``others`` are media types that a client can ask for instead.
+    """
 
     description: str
     body: Any = None
     media_type: str = "application/json"
+    others: Sequence[str] = ()
 
 
 class Route(Struct, frozen=True, kw_only=True):
@@ -33,7 +37,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
     ``problems`` are additional error statuses. A route that ``waits`` is cancelled when the client disconnects; one
     that ``needs_key`` requires a key even if access is open. ``scope`` is ``None`` for a public route.
-    ``decode`` decodes a body.
+    ``decoder`` decodes a body.
     """
 
     method: str
@@ -47,14 +51,14 @@ class Route(Struct, frozen=True, kw_only=True):
     problems: Sequence[int] = ()
     waits: bool = False
     needs_key: bool = False
-    decode: Callable[[bytes], Any] | None = None
+    decoder: msgspec.json.Decoder[Any] | None = None
 
 
 def route(method: str, path: str, responses: Mapping[int, ResponseSpec], **more: Any) -> Callable[[Handler], Route]:
     """Return a decorator that turns a handler into a route, whose summary is the docstring of the handler."""
-    decode = msgspec.json.Decoder(more["body"]).decode if "body" in more else None
+    decoder = msgspec.json.Decoder(more["body"]) if "body" in more else None
     return lambda run: Route(
-        method=method, path=path, run=run, summary=run.__doc__ or "", responses=responses, decode=decode, **more
+        method=method, path=path, run=run, summary=run.__doc__ or "", responses=responses, decoder=decoder, **more
     )
 
 
@@ -71,24 +75,40 @@ class Router:
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self._plain: dict[bytes, dict[str, Route]] = {}
-        self._with_parameter: dict[bytes, dict[str, Route]] = {}
+        # Paths with parameters, by their number of segments; a segment that is a parameter is ``None``.
+        self._patterns: dict[int, dict[tuple[bytes | None, ...], dict[str, Route]]] = {}
         for route in routes:
-            before, brace, _ = route.path.partition("{")
-            table = self._with_parameter if brace else self._plain
-            table.setdefault(before.encode(), {})[route.method] = route
+            path = route.path.encode()
+            if b"{" not in path:
+                self._plain.setdefault(path, {})[route.method] = route
+                continue
+            shape = tuple(None if part.startswith(b"{") else part for part in path.split(b"/"))
+            self._patterns.setdefault(len(shape), {}).setdefault(shape, {})[route.method] = route
 
     def find(self, method: str, raw_path: bytes) -> RouteMatch:
         """Return the route, or the methods that the path supports; neither if there is no such path."""
         methods, path = self._plain.get(raw_path), {}
         if methods is None:
-            before, slash, name = raw_path.rpartition(b"/")
-            methods = self._with_parameter.get(before + slash)
-            if methods is None or not _PARAMETER.fullmatch(name):
+            parts = raw_path.split(b"/")
+            patterns = self._patterns.get(len(parts), {})
+            methods = next((found for shape, found in patterns.items() if _fits(shape, parts)), None)
+            if methods is None:
                 return RouteMatch()
-            key = next(iter(methods.values())).path.rpartition("/")[2].strip("{}")
-            path = {key: unquote(name.decode("ascii"), errors="replace")}
+            names = next(iter(methods.values())).path.split("/")
+            path = {
+                name.strip("{}"): unquote(part.decode("ascii"), errors="replace")
+                for name, part in zip(names, parts, strict=True)
+                if name.startswith("{")
+            }
         # RFC 9110 9.3.2: HEAD is handled like GET. The server omits the body.
         route = methods.get("GET" if method == "HEAD" else method)
         if route is None:
             return RouteMatch(allowed=tuple(sorted({*methods, "HEAD"} if "GET" in methods else methods)))
         return RouteMatch(route, path)
+
+
+def _fits(shape: Sequence[bytes | None], parts: Sequence[bytes]) -> bool:
+    return all(
+        _PARAMETER.fullmatch(part) is not None if wanted is None else wanted == part
+        for wanted, part in zip(shape, parts, strict=True)
+    )

@@ -10,19 +10,23 @@ import asyncio
 import contextlib
 import logging
 from bisect import bisect_right
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from scoter.api import Gap
 from scoter.errors import ScoterError
-from scoter.live.ports import Events
 from scoter.live.records import Event
-from scoter.web.asgi import Receive, Send, unless_disconnected
+from scoter.web.asgi import NOSNIFF, Receive, Send, unless_disconnected
 
 _log = logging.getLogger(__name__)
-STREAM_HEADERS: Final = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-store"))
+STREAM_HEADERS: Final = (
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-store"),
+    NOSNIFF,
+)
 _CACHED: Final = 1_000
 _BATCH: Final = 100
 _encode: Final = msgspec.json.Encoder().encode
@@ -36,11 +40,33 @@ class StreamTimings(Struct, frozen=True, kw_only=True):
     look: float = 0.5
 
 
-class Streams:
-    """All open event streams."""
+class EventSource(Protocol):
+    """Numbered events: ``live.ports.Events``, or the progress of a crawl. Numbers only increase, but may skip some."""
 
-    def __init__(self, events: Events, *, most: int = 1_000, pace: StreamTimings = StreamTimings()) -> None:  # noqa: B008  frozen
+    def first(self) -> int:
+        """Return the number of the oldest event that is kept."""
+
+    def last(self) -> int:
+        """Return the number of the newest event, 0 if there was none."""
+
+    def since(self, number: int, most: int) -> Sequence[Any]:
+        """Return the oldest events after a number; each has its ``number``."""
+
+
+class Streams:
+    """All open event streams of one source."""
+
+    def __init__(
+        self,
+        events: EventSource,
+        *,
+        most: int = 1_000,
+        pace: StreamTimings = StreamTimings(),  # noqa: B008  frozen
+        encode: Callable[[Any], bytes] | None = None,
+    ) -> None:
+        """``encode`` returns an event in the stream format; by default for events of the live service."""
         self._events = events
+        self._frame = encode or frame
         self._most = most
         self._pace = pace
         self._count = 0
@@ -58,6 +84,10 @@ class Streams:
     @property
     def is_full(self) -> bool:
         return self._count >= self._most or self._is_closing
+
+    def latest(self) -> int:
+        """Return the number before the newest event, for a stream that starts with it."""
+        return max(0, self._events.last() - 1)
 
     def wake(self) -> None:
         """Poll the store now: something was announced."""
@@ -92,7 +122,7 @@ class Streams:
         if not found:
             return False
         self._numbers += [event.number for event in found]
-        self._frames += map(frame, found)
+        self._frames += map(self._frame, found)
         if len(self._numbers) > 2 * _CACHED:
             del self._numbers[:-_CACHED], self._frames[:-_CACHED]
         self._last = found[-1].number
@@ -156,7 +186,7 @@ class Streams:
         if at + 1 < first:
             at, lost = first - 1, _gap(at, first)
         found = self._events.since(at, _BATCH)
-        return found[-1].number if found else at, lost + b"".join(map(frame, found))
+        return found[-1].number if found else at, lost + b"".join(map(self._frame, found))
 
 
 def frame(event: Event) -> bytes:

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.live.content.outcomes import NOON, Clock, FakeEvents, event, files, logged
 
 from scoter.api import Archived
@@ -21,9 +22,9 @@ from scoter.core.metadata import Image
 from scoter.errors import UserError
 from scoter.live.content.log import FetchLog
 from scoter.live.content.log_files import STATE, merge, pieces
-from scoter.live.content.log_rows import LOG, OutcomeTiming, OutcomeTimings
+from scoter.live.content.log_rows import LOG, OutcomeTiming, OutcomeTimings, row_of
 from scoter.live.ports import UrlOutcome
-from scoter.live.records import ContentKind, Message, Related, State
+from scoter.live.records import ContentKind, Message, Related, StaleReason, State
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 
@@ -71,6 +72,16 @@ async def test_outcome_without_page_timing_or_host_has_a_row(tmp_path: Path) -> 
 
     (row,) = logged(tmp_path)
     assert (row["domain"], row["status"], row["reason"], row["stages"]) == (None, None, "timeout", None)
+
+
+def test_row_of_a_stale_record_says_why_it_was_not_fetched_again() -> None:
+    good = event(1, "http://a.example/", title="A")
+    stale = StaleReason(reason="busy", detail="HTTP 503", failed_at=good.at, retry_at=good.at)
+
+    row = row_of(replace(good, record=replace(good.record, stale=stale)), None)
+
+    named = dict(zip(LOG.names, row, strict=True))
+    assert (named["state"], named["reason"], named["detail"], named["title"]) == ("ok", "busy", "HTTP 503", "A")
 
 
 async def test_event_is_exported_one_call_later_with_its_timing(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-"""Domain rules and API keys, in memory."""
+"""Domain rules and holds, and API keys, in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
@@ -69,3 +69,18 @@ class MemoryRules:
             self._rules.pop(rule.domain, None)
         else:
             self._rules[rule.domain] = rule
+
+
+class MemoryHolds:
+    """The long holds of domains (``ports.DomainHoldStore``)."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._until: dict[str, datetime] = {}
+
+    def all(self) -> Mapping[str, timedelta]:
+        now = self._clock()
+        return {domain: min(until - now, timedelta(days=1)) for domain, until in self._until.items() if until > now}
+
+    async def put(self, domain: str, hold: timedelta) -> None:
+        self._until[domain] = self._clock() + hold

@@ -20,6 +20,10 @@ class MemoryMetadata:
         row = self._rows.get(url)
         return row if row is not None and row.expires_at > self._clock() else None
 
+    def last(self, url: str) -> StoredRecord | None:
+        row = self._rows.get(url)
+        return row if row is not None and row.expires_at + row.stale_for > self._clock() else None
+
     def value(self, url: str) -> bytes | None:
         row = self.get(url)
         return None if row is None else row.value
@@ -42,7 +46,7 @@ class MemoryMetadata:
 
     async def expire(self, most: int) -> int:
         now = self._clock()
-        past = [row for row in self._rows.values() if row.expires_at <= now]
-        for row in (gone := heapq.nsmallest(most, past, key=lambda row: row.expires_at)):
+        past = [row for row in self._rows.values() if row.expires_at + row.stale_for <= now]
+        for row in (gone := heapq.nsmallest(most, past, key=lambda row: row.expires_at + row.stale_for)):
             del self._rows[row.url]
         return len(gone)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from tests.live.memory.access import MemoryKeys, MemoryRules
+from tests.live.memory.access import MemoryHolds, MemoryKeys, MemoryRules
 from tests.live.memory.events import MemoryDeliveries, MemoryEvents
 from tests.live.memory.journal import MemoryJournal
 from tests.live.memory.metadata import MemoryMetadata
@@ -39,6 +39,7 @@ class MemoryStores:
         )
         self.outcomes = self.journal
         self.rules = MemoryRules()
+        self.holds = MemoryHolds(clock)
         self.keys = MemoryKeys(clock)
 
     def close(self) -> None:

@@ -42,8 +42,8 @@ async def test_preview_image_is_fetched_for_its_type_and_size() -> None:
 
 
 @simulated
-async def test_image_is_fetched_only_if_configured() -> None:
-    bench = Bench(ScriptedWeb({A: page(WITH_IMAGE), IMAGE: picture()}))
+async def test_no_image_is_requested_if_switched_off() -> None:
+    bench = Bench(ScriptedWeb({A: page(WITH_IMAGE), IMAGE: picture()}), image_rate=0)
 
     done = await bench.submit(A)
 

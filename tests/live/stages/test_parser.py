@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.live.fakes import Bench, ScriptedWeb, moved, page, simulated
+from tests.live.fakes import PNG, Bench, ScriptedWeb, moved, page, picture, simulated
 
 from scoter.core.metadata import Author, Feed, Image, Media, PageMetadata
 from scoter.live.records import State
@@ -85,3 +86,70 @@ async def test_large_metadata_is_shortened_before_it_is_stored() -> None:
     assert done.record.metadata.title == "Hello"
     assert 0 < len(done.record.metadata.feeds) < 20
     assert len(msgspec.json.encode(done.record)) < 33 * 1024
+
+
+@simulated
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "10.0.0.7", "[::1]", "169.254.169.254", "localhost", "cms", "img.local", "a.internal", "router.lan."],
+)
+async def test_picture_that_is_not_public_is_left_out(host: str) -> None:
+    url = "http://a.example/page"
+    markup = f'<title>A</title><meta property="og:image" content="http://{host}/i.png"><link rel=icon href="http://{host}/i">'
+    bench = Bench(ScriptedWeb({url: page(markup)}))
+
+    done = await bench.submit(url)
+
+    assert done.record is not None
+    about = done.record.metadata
+    assert about is not None
+    assert about.image is None
+    assert about.icon == Image(url="http://a.example/favicon.ico")
+    assert dict(about.sources) == {"title": "html", "icon": "guess"}
+
+
+@simulated
+async def test_public_pictures_are_kept() -> None:
+    url = "http://a.example/page"
+    markup = '<meta property="og:image" content="http://8.8.8.8/i.png"><link rel=icon href="http://cdn.example/i">'
+    bench = Bench(ScriptedWeb({url: page(markup)}))
+
+    done = await bench.submit(url)
+
+    assert done.record is not None
+    about = done.record.metadata
+    assert about is not None
+    assert about.image is not None
+    assert about.icon is not None
+    assert (about.image.url, about.icon.url) == ("http://8.8.8.8/i.png", "http://cdn.example/i")
+    assert about.sources["icon"] == "link"
+
+
+@simulated
+async def test_icon_is_guessed_for_pages_only() -> None:
+    url = "http://a.example/feed"
+    feed = "<rss version='2.0'><channel><title>A feed</title></channel></rss>"
+    bench = Bench(ScriptedWeb({url: page(feed, content_type="application/rss+xml")}))
+
+    done = await bench.submit(url)
+
+    assert done.record is not None
+    assert done.record.metadata is None or done.record.metadata.icon is None
+
+
+@simulated
+@pytest.mark.parametrize("received", [60, 10_000])
+async def test_record_of_an_image_has_its_size_even_if_only_the_first_bytes_arrived(received: int) -> None:
+    url = "http://a.example/i.png"
+    bench = Bench(ScriptedWeb({url: picture(PNG[:received])}))
+
+    done = await bench.submit(url)
+
+    assert done.record is not None
+    about = done.record.metadata
+    assert about is not None
+    assert about.image is not None
+    assert (about.image.url, about.image.media_type) == (url, "image/png")
+    assert about.image.width
+    assert about.image.height
+    assert about.sources["image"] == "content"

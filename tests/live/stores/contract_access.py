@@ -32,6 +32,23 @@ class RulesContract:
         assert list(stores.rules.all()) == []
 
 
+class HoldsContract:
+    async def test_hold_of_a_domain_ends(self, stores: Stores, time: Time) -> None:
+        await stores.holds.put("a.example", timedelta(seconds=100))
+        await stores.holds.put("b.example", timedelta(seconds=300))
+        time.passes(100)
+        assert stores.holds.all() == {"b.example": timedelta(seconds=200)}
+
+        await stores.holds.put("b.example", timedelta(seconds=50))
+        assert stores.holds.all() == {"b.example": timedelta(seconds=50)}
+
+    async def test_hold_never_exceeds_a_day(self, stores: Stores, time: Time) -> None:
+        await stores.holds.put("a.example", timedelta(hours=2))
+        time.now -= timedelta(days=3)  # set back
+
+        assert stores.holds.all() == {"a.example": timedelta(days=1)}
+
+
 class KeysContract:
     async def test_token_identifies_its_key(self, stores: Stores) -> None:
         key, token = await stores.keys.create("bot", ["read", "submit"], rate=5.0)

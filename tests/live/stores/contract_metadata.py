@@ -42,6 +42,20 @@ class MetadataContract:
         time.passes(50)
         assert metadata.get(url_of("long")) is None
 
+    async def test_expired_record_is_kept_while_it_may_be_stale(self, metadata: MetadataStore, time: Time) -> None:
+        row = stored("a", lives=10, stale=20)
+        await metadata.put([row, stored("b", lives=10)])
+        assert metadata.last(url_of("a")) == metadata.get(url_of("a")) == row
+
+        time.passes(10)
+        assert await metadata.expire(10) == 1
+        assert (metadata.get(url_of("a")), metadata.values([url_of("a")])) == (None, {})
+        assert (metadata.last(url_of("a")), metadata.last(url_of("b"))) == (row, None)
+
+        time.passes(20)
+        assert metadata.last(url_of("a")) is None
+        assert await metadata.expire(10) == 1
+
     async def test_expire_removes_a_bounded_number_of_records(self, metadata: MetadataStore, time: Time) -> None:
         await metadata.put([stored(f"n{n}", lives=n + 1) for n in range(10)])
         time.passes(7)

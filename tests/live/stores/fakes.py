@@ -9,6 +9,7 @@ from typing import Protocol
 from scoter.live.keys import ApiKeys
 from scoter.live.ports import (
     Deliveries,
+    DomainHoldStore,
     DomainRuleStore,
     Events,
     FailedDelivery,
@@ -91,6 +92,9 @@ class Stores(Protocol):
     def rules(self) -> DomainRuleStore: ...
 
     @property
+    def holds(self) -> DomainHoldStore: ...
+
+    @property
     def keys(self) -> ApiKeys: ...
 
     def close(self) -> None: ...
@@ -107,10 +111,22 @@ def url_of(name: str) -> str:
 
 
 def stored(
-    name: str, *, value: bytes = b"{}", at: datetime = START, lives: float = 3600.0, direct: bool = True
+    name: str,
+    *,
+    value: bytes = b"{}",
+    at: datetime = START,
+    lives: float = 3600.0,
+    direct: bool = True,
+    stale: float = 0.0,
 ) -> StoredRecord:
-    expires = at + timedelta(seconds=lives)
-    return StoredRecord(url=url_of(name), value=value, fetched_at=at, expires_at=expires, is_direct=direct)
+    return StoredRecord(
+        url=url_of(name),
+        value=value,
+        fetched_at=at,
+        expires_at=at + timedelta(seconds=lives),
+        is_direct=direct,
+        stale_for=timedelta(seconds=stale),
+    )
 
 
 def record_of(url: str, *, fetch: str = "f", state: State = State.OK, at: datetime = START) -> UrlRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.live.stores.contract_access import KeysContract, RulesContract
+from tests.live.stores.contract_access import HoldsContract, KeysContract, RulesContract
 from tests.live.stores.contract_announcing import DeliveriesContract, EventsContract, SweepContract
 from tests.live.stores.contract_journal import JournalContract, LedgerContract
 from tests.live.stores.contract_metadata import MetadataContract
@@ -33,6 +33,10 @@ class TestSweep(SweepContract):
 
 
 class TestRules(RulesContract):
+    """In memory and in SQLite."""
+
+
+class TestHolds(HoldsContract):
     """In memory and in SQLite."""
 
 

@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.live.stores.fakes import LEASE, accept, done
+from tests.live.stores.fakes import LEASE, Time, accept, done, stored, url_of
 
 from scoter.errors import UsageError
 from scoter.live.sqlite.database import DatabaseReader, ServiceDb, back_up
@@ -48,6 +48,27 @@ def test_older_file_is_upgraded_step_by_step_without_loss(old: Path) -> None:
     assert connection.execute("SELECT id FROM messages").fetchall() == [("a",)]
     connection.close()
     assert version(old) == FORMAT + 2
+
+
+async def test_records_of_format_2_are_kept_and_expire(tmp_path: Path) -> None:
+    path, time = tmp_path / "service.sqlite", Time()
+    async with ServiceDb(path, clock=lambda: time.now) as db:
+        await SqliteStores(db).metadata.put([stored("a", lives=60)])
+    connection = opened(path)
+    for table in ("urls", "overflow"):
+        connection.execute(f"DROP INDEX {table}_expiry")
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN stale")
+        connection.execute(f"CREATE INDEX {table}_expiry ON {table} (expires)")
+    connection.execute("DROP TABLE holds")
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+
+    async with ServiceDb(path, clock=lambda: time.now) as db:
+        metadata = SqliteStores(db).metadata
+        assert metadata.get(url_of("a")) == stored("a", lives=60)
+        time.passes(60)
+        assert metadata.last(url_of("a")) is None
+        assert await metadata.expire(10) == 1
 
 
 def test_failed_upgrade_leaves_the_file_unchanged(old: Path) -> None:

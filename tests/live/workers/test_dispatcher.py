@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 from tests.fetch.hostile import KEEP, Script, ok, serving
+from tests.live.odd_web import Said, odd_web, page
 from tests.live.workers.webs import all_joined, fetch, fetch_all, fetchers_for, impolite, urls_of
 from tests.long import web
 
@@ -97,6 +98,29 @@ async def test_silent_worker_loses_its_shards_within_five_seconds(tmp_path: Path
     assert len(answers) == len(urls)
     assert 2.5 < took < 5.0 + 1.5  # what takes its turn again comes on top
     assert impolite(entries, 0.2) == []
+
+
+def test_server_that_is_busy_with_a_killed_request_is_not_asked_again(tmp_path: Path) -> None:
+    async def asked(port: int) -> None:
+        async with fetchers_for(port, tmp_path, 1, "fetch.delay=0.2s", "fetch.min_crawl_delay=0s") as fetchers:
+            await all_joined(fetchers, 1)
+            asking = asyncio.create_task(fetch(fetchers, "http://a.example/"))
+            while ("a.example", "/") not in slow.asked():
+                await asyncio.sleep(0.01)
+            os.kill(fetchers.pids()[0], signal.SIGKILL)
+            other = await fetch(fetchers, "http://b.example/")
+            assert isinstance(other.reply, Fetched)
+            assert not asking.done()  # other domains need not wait
+            assert isinstance((await asking).reply, Fetched)
+
+    def answer(host: str, path: str) -> Said:
+        return page("<title>It</title>", after=1.5 if (host, path) == ("a.example", "/") else 0.0)
+
+    with odd_web(answer, notices_close=False) as slow:
+        asyncio.run(asked(slow.port))
+
+    assert slow.asked("a.example").count(("a.example", "/")) == 2
+    assert impolite(slow.entries, 0.2) == []
 
 
 async def test_urgent_request_overtakes_bulk_and_reports_its_waiting_time(tmp_path: Path) -> None:

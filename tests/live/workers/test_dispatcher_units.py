@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.live.workers.webs import all_joined, config_for
 
 from scoter.core.reply import Request
 from scoter.core.url import canonical
+from scoter.live import clock
 from scoter.live.records import Priority
 from scoter.live.workers.dispatcher import WorkerDispatcher
 from scoter.live.workers.domains import DomainQueue, QueuedHop
@@ -60,8 +62,14 @@ class StuckWorker(Fake):
         asyncio.get_running_loop().call_soon(self._on_death, self)
 
 
-def fetchers_with(fake: Fake, folder: Path, monkeypatch: pytest.MonkeyPatch, **bounds: Any) -> WorkerDispatcher:
-    found = WorkerDispatcher(config_for(1), folder, bounds=WorkerLimits(**bounds))
+def fetchers_with(
+    fake: Fake,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    now: Callable[[], float] = clock.lease_now,
+    **bounds: Any,
+) -> WorkerDispatcher:
+    found = WorkerDispatcher(config_for(1), folder, bounds=WorkerLimits(**bounds), now=now)
     monkeypatch.setattr(found._pool, "owner", lambda shard: fake)
     return found
 
@@ -199,16 +207,46 @@ async def test_domains_with_cancelled_requests_are_forgotten(tmp_path: Path, mon
 async def test_domains_with_cancelled_requests_are_forgotten_after_worker_death(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake = Fake()
-    fetchers = fetchers_with(fake, tmp_path, monkeypatch, idle=10)
+    fake, times = Fake(), [100.0]
+    fetchers = fetchers_with(fake, tmp_path, monkeypatch, lambda: times[0], idle=10)
     asking = [ask(fetchers, f"http://site{number}.example/") for number in range(500)]
     await asyncio.sleep(0)
     for task in asking:
         task.cancel()
     await asyncio.gather(*asking, return_exceptions=True)
     fetchers.lost(fake)
+    fake.under_way.clear()
+
+    times[0] += 10  # their servers have had time to notice it
+    for number in range(500):
+        ask(fetchers, f"http://other.example/{number}")
+        await asyncio.sleep(0)
+        answered(fetchers, fake)
+        await asyncio.sleep(0)
 
     assert fetchers.snapshot().domains <= 12
+
+
+async def test_next_slot_of_a_domain_is_known_unless_it_has_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake, times = Fake(), [100.0]
+    fetchers = fetchers_with(fake, tmp_path, monkeypatch, lambda: times[0])
+    url = canonical("http://a.example/i.png")
+    seen = [fetchers.seconds_to_slot(url)]
+
+    asking = ask(fetchers, "http://www.a.example/")
+    await asyncio.sleep(0)
+    seen.append(fetchers.seconds_to_slot(url))
+    answered(fetchers, fake, hold=1.5, pause=1.5)
+    await asking
+    seen.append(fetchers.seconds_to_slot(url))
+    times[0] += 1.0
+    seen.append(fetchers.seconds_to_slot(url))
+    times[0] += 1.0
+    seen.append(fetchers.seconds_to_slot(url))
+
+    assert seen == [0.0, math.inf, 1.5, 0.5, 0.0]
 
 
 async def test_domain_waiting_for_a_full_worker_goes_before_busy_domains(

@@ -57,7 +57,7 @@ async def ask(fetchers: WorkerDispatcher, path: str, *, is_read: bool = True) ->
 async def test_worker_parses_small_pages_on_request(tmp_path: Path) -> None:
     pages = {
         "/page": (ok(PAGE, HTML), KEEP),
-        "/long": (ok(b"<div>" * 9_000, HTML), KEEP),
+        "/long": (ok(b"<svg>" + b"<div/>" * 9_000, HTML), KEEP),
         "/data": (ok(PNG, b"Content-Type: application/x-unheard-of"), KEEP),
         "/gone": (b"HTTP/1.1 404 No\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\n<p>", KEEP),
     }
@@ -163,6 +163,22 @@ async def test_short_pages_are_parsed_without_yielding() -> None:
     found = [await reading(ONE) for _ in range(50)]
 
     assert (found, steps) == ([READ] * 50, ["page"] * 50)
+
+
+async def test_most_urgent_page_is_parsed_first() -> None:
+    order: list[int] = []
+    reading = InPlaceParser(lambda one: order.append(one.status) or READ, lambda: float(len(order)))  # type: ignore[func-returns-value]
+    # The first one ends before the second one comes; the others wait for the second.
+    given = [(1, Priority.NORMAL), (2, Priority.NORMAL), (3, Priority.BULK), (4, Priority.NORMAL), (5, Priority.PERSON)]
+    pages = [asyncio.create_task(reading(replace(ONE, status=number), priority)) for number, priority in given]
+    blocked = asyncio.create_task(reading(ONE, Priority.PERSON))
+    await asyncio.sleep(0)
+    blocked.cancel()
+
+    await asyncio.gather(*pages)
+
+    assert order == [1, 2, 5, 4, 3]
+    assert await reading(ONE) == READ
 
 
 @pytest.mark.parametrize("error", [MemoryError(), ValueError("a defect")])

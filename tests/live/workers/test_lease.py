@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
 from pathlib import Path
 
+import pytest
+
 from scoter.live import clock
-from scoter.live.workers.lease import WorkerLock, take_over
+from scoter.live.workers.lease import GRACE, WorkerLock, take_over
 
 
 async def test_promise_of_a_dead_worker_is_used_and_its_files_are_removed(tmp_path: Path) -> None:
@@ -28,6 +32,22 @@ async def test_unreadable_promise_means_requests_until_now(tmp_path: Path) -> No
     (tmp_path / "fetcher-1.lock").write_text("what?")
 
     assert await take_over(tmp_path, lambda: 5_000.0) == 5_000.0
+
+
+@pytest.mark.parametrize(("promised", "since"), [("inf", 5_000.0 + GRACE), ("4_000", 5_000.0)])
+async def test_servers_of_interrupted_requests_get_time_to_end_them(
+    tmp_path: Path, promised: str, since: float
+) -> None:
+    script = "import signal, sys; from pathlib import Path; from scoter.live.workers.lease import WorkerLock; "
+    script += "WorkerLock(Path(sys.argv[1])).promise(float(sys.argv[2])); print(flush=True); signal.pause()"
+    worker = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", script, str(tmp_path), promised, stdout=asyncio.subprocess.PIPE
+    )
+    assert worker.stdout is not None
+    await worker.stdout.readline()
+
+    assert await take_over(tmp_path, lambda: 5_000.0) == since
+    await worker.wait()
 
 
 async def test_promise_of_an_earlier_boot_counts_as_time_zero(tmp_path: Path) -> None:

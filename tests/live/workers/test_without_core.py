@@ -58,7 +58,7 @@ async def core(port: int, folder: Path, *settings: str) -> AsyncIterator[list[in
 def shards(live: Service) -> list[float]:
     """Return how many shards each worker reports."""
     gauges: dict[str, float] = live.get("/v1/stats").json["gauges"]
-    return [count for name, count in gauges.items() if name.startswith("fetchers") and "shards" in name]
+    return [count for name, count in gauges.items() if name.startswith("fetcher_shards")]
 
 
 def is_alive(pid: int) -> bool:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import socket
 import stat
+from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
@@ -16,8 +18,9 @@ from scoter.config import load
 from scoter.core.url import canonical
 from scoter.errors import UsageError
 from scoter.parse import ContentParser, Parsed, make_content
+from scoter.web.metrics import Counter, Histogram, Reading, ServiceMetrics
 from scoter.web.server import HttpServer, open_sockets
-from scoter.web.service.components import CoreComponents, live_config
+from scoter.web.service.components import CoreComponents, live_config, readings
 from scoter.web.service.core import CoreProcess
 from scoter.web.service.keys import known_keys, make_key, parse_scopes, revoke_key
 from scoter.web.service.plan import ServiceFolder
@@ -195,6 +198,55 @@ def test_live_mode_always_parses_metadata_and_never_links() -> None:
     assert outcome.page.about.title == "T"
     assert str(outcome.page.canonical) == "http://example.org/c"
     assert (outcome.page.outlinks, outcome.page.text) == ((), "")
+
+
+def test_live_mode_has_its_own_content_limit_and_parses_truncated_pages() -> None:
+    config = live_config(load(overrides=["fetch.content_limit=2MiB", "live.content_limit=3KiB"]))
+    headers = (("Content-Type", "text/html"),)
+    content = make_content(canonical("http://example.org/"), headers, b"<title>T</title><p>cut o", truncated=True)
+
+    with ContentParser(config) as parsing:
+        outcome = parsing.parse(content)
+
+    assert config.fetch.content_limit == 3 * 1024
+    assert isinstance(outcome, Parsed)
+    assert outcome.page.about is not None
+    assert outcome.page.about.title == "T"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "seconds"),
+    [
+        ((), 1),
+        (("fetch.delay=5s",), 5),  # its default, but set
+        (("fetch.delay=0s",), 0),
+        (("live.delay=3s",), 3),
+        (("fetch.delay=5s", "live.delay=3s"), 3),
+    ],
+)
+def test_live_delay_gives_way_to_an_explicit_fetch_delay(overrides: tuple[str, ...], seconds: int) -> None:
+    assert live_config(load(overrides=overrides)).fetch.delay == timedelta(seconds=seconds)
+
+
+def test_metrics_follow_the_naming_rules_of_prometheus() -> None:
+    metrics = ServiceMetrics(readings(cast(CoreComponents, None))).metrics()  # nothing is read here
+
+    assert len({metric.name for metric in metrics}) == len(metrics)
+    for metric in metrics:
+        words = metric.name.split("_")
+        assert isinstance(metric, Counter | Histogram | Reading)
+        labels = (metric.label,) if isinstance(metric, Histogram) else metric.labels
+        is_counter = isinstance(metric, Counter) or (isinstance(metric, Reading) and words[-1] == "total")
+        assert re.fullmatch(r"scoter(_[a-z]+)+", metric.name)
+        assert (words[-1] == "total") == is_counter, metric.name
+        # One base unit, and it is the last word; no other suffix that means something.
+        unit_at = [at for at, word in enumerate(words) if word in ("seconds", "bytes")]
+        assert unit_at in ([], [len(words) - 1 - is_counter]), metric.name
+        assert unit_at or not isinstance(metric, Histogram), metric.name
+        reserved = {"count", "sum", "bucket", "info", "gauge", "counter", "histogram", "ms", "milliseconds", "kb", "mb"}
+        assert not reserved & set(words), metric.name
+        assert metric.help_text.endswith("."), metric.name
+        assert all(re.fullmatch(r"[a-z]+", label) and label not in ("le", "quantile") for label in labels), metric.name
 
 
 async def test_keys_can_be_managed_while_the_service_is_stopped(tmp_path: Path) -> None:

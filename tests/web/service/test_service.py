@@ -120,8 +120,8 @@ def test_stats_and_metrics_show_a_finished_url(live: Service) -> None:
 
     assert stats["counts"]["urls.ok"] >= 1
     assert stats["stages"]["record"]["count"] >= 1
-    assert stats["gauges"]["fetching.processes"] == len(live.pids(FETCHER)) == 1
-    assert stats["gauges"]["store.records"] >= 1
+    assert stats["gauges"]["fetchers"] == len(live.pids(FETCHER)) == 1
+    assert stats["gauges"]["store_records"] >= 1
     assert 'scoter_stage_seconds_bucket{stage="own",le="0.001"}' in metrics
     assert live.get("/readyz").status == live.get("/healthz").status == 200
 

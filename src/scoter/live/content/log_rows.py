@@ -70,8 +70,7 @@ def row_of(event: Event, timing: OutcomeTiming | None) -> Row:
         domain,
         record.state.value,
         record.status,
-        record.reason or None,
-        record.detail or None,
+        *_why(record),
         record.kind.value,
         record.content_type or None,
         record.length,
@@ -99,6 +98,12 @@ def _site(url: str) -> tuple[str | None, str | None]:
     except UrlError:
         return None, None
     return host, registered_domain(host)
+
+
+def _why(record: UrlRecord) -> Row:
+    """Return reason and detail of a failure; of a stale record, those of the last attempt."""
+    found = record.stale or record
+    return found.reason or None, found.detail or None
 
 
 def _said(about: PageMetadata | None) -> Row:

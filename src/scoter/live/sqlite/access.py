@@ -1,10 +1,10 @@
-"""Domain rules (``ports.DomainRuleStore``) and API keys (``keys.ApiKeys``)."""
+"""Domain rules and holds (``ports.DomainRuleStore``, ``DomainHoldStore``), and API keys (``keys.ApiKeys``)."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from scoter.api import DomainRule
+from scoter.core.reply import LONGEST_RETRY_AFTER
 from scoter.live.clock import from_micros, to_micros, utc_now
 from scoter.live.keys import ApiKey, key_id_in, new_key, token_matches
 from scoter.live.sqlite.database import BUSY, DatabaseReader, ServiceDb
@@ -46,6 +47,30 @@ class SqliteRules:
                 connection.execute("INSERT OR REPLACE INTO rules VALUES (?, ?)", (rule.domain, value))
 
         await self._db.write(change)
+
+
+class SqliteHolds:
+    """The long holds of domains in the service's database."""
+
+    def __init__(self, db: ServiceDb) -> None:
+        self._db = db
+
+    def all(self) -> Mapping[str, timedelta]:
+        """Return how much longer each domain is on hold."""
+        now = self._db.clock()
+        rows = self._db.reader.all("SELECT domain, until FROM holds WHERE until > ?", (to_micros(now),))
+        # At most a day, even if the clock was set back.
+        return {domain: min(from_micros(until) - now, LONGEST_RETRY_AFTER) for domain, until in rows}
+
+    async def put(self, domain: str, hold: timedelta) -> None:
+        """Store the hold of a domain, which begins now; it replaces an earlier one."""
+        now = self._db.clock()
+
+        def change(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM holds WHERE until <= ?", (to_micros(now),))
+            connection.execute("INSERT OR REPLACE INTO holds VALUES (?, ?)", (domain, to_micros(now + hold)))
+
+        await self._db.write(change, durable=False)
 
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -22,17 +22,18 @@ from scoter.live.sqlite.database import DatabaseReader, ServiceDb
 # Mapped pages count towards RSS. With a million records, mapping 2 GB would make a get only a fifth faster.
 MAPPED: Final = 256 * 2**20
 _SIGN: Final = 1 << 63
+_MICROSECOND: Final = timedelta(microseconds=1)
 _CHUNK: Final = 50
 # Not INSERT OR REPLACE: the trigger that counts rows would count it as a new row.
 _PUT: Final = """
-INSERT INTO urls (url, fetched, expires, direct, value, key) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (key) DO UPDATE SET
-  fetched = excluded.fetched, expires = excluded.expires, direct = excluded.direct, value = excluded.value
+INSERT INTO urls (url, fetched, expires, direct, value, stale, key) VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET fetched = excluded.fetched, expires = excluded.expires, direct = excluded.direct,
+  value = excluded.value, stale = excluded.stale
 """
 _PUT_OVERFLOW: Final = """
-INSERT INTO overflow (url, fetched, expires, direct, value) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (url) DO UPDATE SET
-  fetched = excluded.fetched, expires = excluded.expires, direct = excluded.direct, value = excluded.value
+INSERT INTO overflow (url, fetched, expires, direct, value, stale) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (url) DO UPDATE SET fetched = excluded.fetched, expires = excluded.expires, direct = excluded.direct,
+  value = excluded.value, stale = excluded.stale
 """
 _THERE: Final = (
     "SELECT url, direct, expires, fetched, 0 FROM urls WHERE key = ?"
@@ -40,7 +41,8 @@ _THERE: Final = (
 )
 # Each by key and, in the overflow table, by URL.
 _FROM: Final = ("FROM urls WHERE key = ? AND expires > ?", "FROM overflow WHERE url = ? AND expires > ?")
-_ROW: Final = [f"SELECT url, value, fetched, expires, direct {table}" for table in _FROM]
+_ROW: Final = [f"SELECT url, value, fetched, expires, direct, stale {table}" for table in _FROM]
+_LAST: Final = [query.replace("expires > ?", "expires + stale > ?") for query in _ROW]
 _VALUE: Final = [f"SELECT url, value {table}" for table in _FROM]
 _VALUES: Final = f"SELECT url, value FROM urls WHERE key IN ({', '.join('?' * _CHUNK)}) AND expires > ?"  # noqa: S608
 
@@ -51,7 +53,7 @@ def key_of(url: str) -> int:
 
 
 class StoreSize(Struct, frozen=True, kw_only=True):
-    """The size of the store. ``records`` includes expired records that are not removed yet."""
+    """The size of the store. ``records`` includes expired records that are kept or not removed yet."""
 
     records: int
     collisions: int
@@ -78,6 +80,11 @@ class SqliteMetadataReader:
     def get(self, url: str) -> StoredRecord | None:
         """Return the record of a URL, if any."""
         row = self._one(_ROW, url)
+        return None if row is None else _stored(row)
+
+    def last(self, url: str) -> StoredRecord | None:
+        """Return the record of a URL, even if it expired less than its ``stale_for`` ago."""
+        row = self._one(_LAST, url)
         return None if row is None else _stored(row)
 
     def value(self, url: str) -> bytes | None:
@@ -133,17 +140,18 @@ class SqliteMetadata(SqliteMetadataReader):
         await self._db.write(lambda connection: put_records(connection, rows, self._clock()))
 
     async def expire(self, most: int) -> int:
-        """Remove at most ``most`` expired records; return how many."""
+        """Remove at most ``most`` records that expired more than their ``stale_for`` ago; return how many."""
         now = to_micros(self._clock())
 
         def change(connection: sqlite3.Connection) -> int:
             gone = connection.execute(
-                "DELETE FROM urls WHERE key IN (SELECT key FROM urls WHERE expires <= ? ORDER BY expires LIMIT ?)",
+                "DELETE FROM urls WHERE key IN"
+                " (SELECT key FROM urls WHERE expires + stale <= ? ORDER BY expires + stale LIMIT ?)",
                 (now, most),
             ).rowcount
             more = connection.execute(
                 "DELETE FROM overflow WHERE url IN"
-                " (SELECT url FROM overflow WHERE expires <= ? ORDER BY expires LIMIT ?)",
+                " (SELECT url FROM overflow WHERE expires + stale <= ? ORDER BY expires + stale LIMIT ?)",
                 (now, most - gone),
             ).rowcount
             return gone + more
@@ -164,7 +172,8 @@ def put_records(connection: sqlite3.Connection, rows: Sequence[StoredRecord], no
     at = to_micros(now)
     for row in rows:
         number = key_of(row.url)
-        values = (to_micros(row.fetched_at), to_micros(row.expires_at), row.is_direct, row.value)
+        stale = row.stale_for // _MICROSECOND
+        values = (to_micros(row.fetched_at), to_micros(row.expires_at), row.is_direct, row.value, stale)
         there = connection.execute(_THERE, (number, row.url)).fetchall()
         own = next((found for found in there if found[0] == row.url), None)
         # A fetch time in the future dates from before the clock was set back: replace such a record.
@@ -176,8 +185,13 @@ def put_records(connection: sqlite3.Connection, rows: Sequence[StoredRecord], no
             connection.execute(_PUT, (row.url, *values, number))
 
 
-def _stored(row: tuple[str, bytes, int, int, int]) -> StoredRecord:
-    url, value, fetched, expires, direct = row
+def _stored(row: tuple[str, bytes, int, int, int, int]) -> StoredRecord:
+    url, value, fetched, expires, direct, stale = row
     return StoredRecord(
-        url=url, value=value, fetched_at=from_micros(fetched), expires_at=from_micros(expires), is_direct=bool(direct)
+        url=url,
+        value=value,
+        fetched_at=from_micros(fetched),
+        expires_at=from_micros(expires),
+        is_direct=bool(direct),
+        stale_for=stale * _MICROSECOND,
     )

@@ -6,10 +6,12 @@ One file contains everything that changes together: the records of an outcome, i
 - ``entries``     URLs that are not done: waiting, leased to ``reader`` until ``until``, or ``parked`` behind others of
   their domain and priority
 - ``backlog``     the number of entries per registered domain and priority, and how many of them are not parked
-- ``urls``        records by the 64-bit hash of their URL; ``overflow`` those whose hash collides with another URL
+- ``urls``        records by the 64-bit hash of their URL; ``overflow`` those whose hash collides with another URL. They
+  are visible until ``expires``, and kept ``stale`` microseconds longer
 - ``events``      events, numbered without gaps in commit order
 - ``deliveries``  events to be posted to callbacks; ``due`` is null for those that were given up
 - ``rules``, ``keys``  domain rules; API keys
+- ``holds``       domains that must not be requested for longer than usual, and until when
 - ``tallies``     counters: entries by priority (``open0`` …), ``urls``, ``overflow``. Triggers maintain these and
   ``backlog``. Also ``window``: how many entries of a domain and priority are not parked; when one of them ends, the
   oldest parked one replaces it
@@ -29,7 +31,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 APPLICATION: Final = 0x5C07_0A11  # PRAGMA application_id: the file is ours
-FORMAT: Final = 2
+FORMAT: Final = 3
 
 # Rows of ``urls`` have about a kilobyte: WITHOUT ROWID would store them in the inner pages too.
 _TABLES: Final = """
@@ -47,13 +49,12 @@ CREATE INDEX entries_url ON entries (url);
 CREATE INDEX entries_lent ON entries (until) WHERE reader IS NOT NULL;
 CREATE TABLE urls (
   key INTEGER PRIMARY KEY, url TEXT NOT NULL, fetched INTEGER NOT NULL, expires INTEGER NOT NULL,
-  direct INTEGER NOT NULL, value BLOB NOT NULL
+  direct INTEGER NOT NULL, value BLOB NOT NULL, stale INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX urls_expiry ON urls (expires);
 CREATE TABLE overflow (
-  url TEXT PRIMARY KEY, fetched INTEGER NOT NULL, expires INTEGER NOT NULL, direct INTEGER NOT NULL, value BLOB NOT NULL
+  url TEXT PRIMARY KEY, fetched INTEGER NOT NULL, expires INTEGER NOT NULL, direct INTEGER NOT NULL,
+  value BLOB NOT NULL, stale INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX overflow_expiry ON overflow (expires);
 CREATE TABLE events (
   number INTEGER PRIMARY KEY AUTOINCREMENT, message TEXT NOT NULL, url TEXT NOT NULL, at INTEGER NOT NULL,
   record BLOB NOT NULL
@@ -118,6 +119,13 @@ END;
 """
 
 
+_STALE_AND_HOLDS: Final = """
+CREATE INDEX urls_expiry ON urls (expires + stale);
+CREATE INDEX overflow_expiry ON overflow (expires + stale);
+CREATE TABLE holds (domain TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX holds_until ON holds (until);
+"""
+
 # The statements that upgrade each older format to the next.
 _STEPS: Final[Mapping[int, str]] = {
     1: """
@@ -128,6 +136,13 @@ DROP TRIGGER entry_goes;
 DROP TABLE backlog;
 """
     + _PARKING,
+    2: """
+ALTER TABLE urls ADD COLUMN stale INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE overflow ADD COLUMN stale INTEGER NOT NULL DEFAULT 0;
+DROP INDEX urls_expiry;
+DROP INDEX overflow_expiry;
+"""
+    + _STALE_AND_HOLDS,
 }
 
 
@@ -141,7 +156,7 @@ def prepare(connection: sqlite3.Connection, *, to: int = FORMAT, steps: Mapping[
     try:
         version = check(connection, to)
         if version == 0:
-            _carry_out(connection, _TABLES + _PARKING)
+            _carry_out(connection, _TABLES + _PARKING + _STALE_AND_HOLDS)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
         for each in range(version, to) if version else ():
             if each not in steps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scoter.config.sections.live import LiveSettings
 from scoter.live.journal_rules import MOST_GIVEN_UP
-from scoter.live.sqlite.access import SqliteKeys, SqliteRules
+from scoter.live.sqlite.access import SqliteHolds, SqliteKeys, SqliteRules
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.events import SqliteDeliveries, SqliteEvents
 from scoter.live.sqlite.journal import SqliteJournal, SqliteOutcomes
@@ -28,6 +28,7 @@ class SqliteStores:
         self.events = SqliteEvents(db, most=live.events_most, kept=live.events_for)
         self.deliveries = SqliteDeliveries(db, most_given_up)
         self.rules = SqliteRules(db)
+        self.holds = SqliteHolds(db)
         self.keys = SqliteKeys(db)
 
     def close(self) -> None:

@@ -6,5 +6,6 @@
 - ``redirects``     follows the redirect chain and parses the final response
 - ``parser``        parses a response and summarises its content
 - ``image``         fetches the preview image
+- ``image_size``    reads the dimensions of the preview image from its first bytes
 - ``outcome``       archives responses, builds the record, stores and announces it
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from msgspec.structs import replace
 
 from scoter.core.metadata import Image
@@ -12,7 +14,7 @@ from scoter.live.context import Context
 from scoter.live.ports import HopReply
 from scoter.live.records import ContentSummary, Related, State
 from scoter.live.stages.outcome import state_of
-from scoter.live.stages.parser import ResponseParser
+from scoter.live.stages.parser import ResponseParser, as_archived
 from scoter.live.stages.requests import HopFetcher, Postponed
 
 
@@ -45,7 +47,7 @@ class FetchImage:
         been = {hop.url for hop in context.hops}
         for _ in range(self._most + 1):
             been.add(url.text)
-            asked = await self._asking.ask(context, url)
+            asked = await self._asking.ask(context, url, retries=0)  # the page waits for it
             reply = asked.reply
             context = replace(
                 context,
@@ -68,7 +70,8 @@ class FetchImage:
             withheld |= {exchange.url.text for exchange in context.related_exchanges}
         if isinstance(reply, Fetched):
             if read is None:
-                read = await self._reading(reply.exchange, apart=asked.has_crashed_worker)
+                priority = partial(self._asking.priority_of, context)
+                read = await self._reading(reply.exchange, apart=asked.has_crashed_worker, priority=priority)
             size = read.size
             if read.noarchive:
                 withheld |= {reply.url.text}
@@ -76,6 +79,8 @@ class FetchImage:
                 image = _measured(image, read)
             else:
                 state = State.FAILED
+            related = (*context.related_exchanges[:-1], as_archived(reply.exchange, read))
+            context = replace(context, related_exchanges=related)
         return replace(context, related=Related(image=image, bytes=size, state=state), withheld=withheld)
 
 

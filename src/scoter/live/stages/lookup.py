@@ -10,14 +10,14 @@ from msgspec.structs import replace
 
 from scoter.compose import Service
 from scoter.live.context import Context, OutcomeSource
-from scoter.live.ports import MetadataStore
-from scoter.live.records import UrlRecord
+from scoter.live.ports import MetadataStore, StoredRecord
+from scoter.live.records import State, UrlRecord
 
 _records = msgspec.json.Decoder(UrlRecord)
 
 
 class FreshRecords:
-    """Records that are recent enough to answer with."""
+    """Records that are recent enough to answer with, and the last good ones."""
 
     def __init__(self, store: MetadataStore, known_for: timedelta, clock: Callable[[], datetime]) -> None:
         self._store = store
@@ -29,13 +29,27 @@ class FreshRecords:
         found = self._store.get(url)
         if found is None or (is_direct and not found.is_direct):
             return None
+        now = self._clock()
         # abs(): a fetch time in the future dates from before the clock was set back.
-        if not abs(self._clock() - found.fetched_at) < self._known_for:
+        if not abs(now - found.fetched_at) < self._known_for:
             return None
-        try:
-            return _records.decode(found.value)
-        except msgspec.MsgspecError:  # written by another version: treat it as unknown
+        record = _decoded(found)
+        if record is not None and record.stale is not None and record.stale.retry_at <= now:
             return None
+        return record
+
+    def last_good(self, url: str) -> UrlRecord | None:
+        """Return the result of the last successful request for a URL, even if it has expired but is still stored."""
+        found = self._store.last(url)
+        record = _decoded(found) if found is not None and found.is_direct else None
+        return record if record is not None and record.state is State.OK else None
+
+
+def _decoded(stored: StoredRecord) -> UrlRecord | None:
+    try:
+        return _records.decode(stored.value)
+    except msgspec.MsgspecError:  # written by another version: treat it as unknown
+        return None
 
 
 class AnswerKnown:

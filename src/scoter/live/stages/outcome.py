@@ -8,13 +8,15 @@ from datetime import datetime, timedelta
 import msgspec
 from msgspec.structs import replace
 
+from scoter.config.sections.live import LiveSettings
 from scoter.core.domain import registered_domain
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Reply
 from scoter.core.url import Url
 from scoter.errors import Defect
 from scoter.live.context import Context
 from scoter.live.ports import ContentStore, OutcomeRecorder, StoredRecord, UrlOutcome
-from scoter.live.records import ContentKind, ContentSummary, State, UrlRecord
+from scoter.live.records import ContentKind, ContentSummary, StaleReason, State, UrlRecord
+from scoter.live.stages.lookup import FreshRecords
 
 
 class ArchiveResponses:
@@ -35,7 +37,7 @@ class ArchiveResponses:
         # A chain requests each URL once, so the URL identifies the exchange.
         kept = {exchange.url.text: place for exchange, place in zip(exchanges, places, strict=True)}
         related = context.related
-        if related is not None and related.state is State.OK:
+        if related is not None and related.state is State.OK and context.related_exchanges:
             related = replace(related, archived=kept.get(context.related_exchanges[-1].url.text))
         return replace(
             context, archived=tuple(kept.get(exchange.url.text) for exchange in context.exchanges), related=related
@@ -46,6 +48,7 @@ _encoder = msgspec.json.Encoder()
 _DENIED = frozenset({Reason.ROBOTS_DENIED, Reason.CRAWL_DELAY})
 _REFUSED = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME})
 _DETAIL = 300
+_READABLE_FOR = timedelta(minutes=1)  # the least time that clients have to read a failure
 _UNREAD = ContentSummary(media_type="", kind=ContentKind.OTHER, size=0)
 REDIRECTS = "redirects"
 """The reason of a redirect chain that is too long, a loop, or without a target."""
@@ -54,9 +57,9 @@ REDIRECTS = "redirects"
 class BuildRecord:
     """Builds the record of a URL, and the rows to store for each URL of its chain."""
 
-    def __init__(self, known_for: timedelta, failed_for: timedelta, clock: Callable[[], datetime]) -> None:
-        self._known_for = known_for
-        self._failed_for = failed_for
+    def __init__(self, live: LiveSettings, fresh: FreshRecords, clock: Callable[[], datetime]) -> None:
+        self._live = live
+        self._fresh = fresh
         self._clock = clock
 
     async def __call__(self, context: Context) -> Context:
@@ -67,12 +70,13 @@ class BuildRecord:
         else:
             record = self._record(context)
         own = context.hops[:1] if context.is_truncated else context.hops
-        rows = {hop.url: _stored(replace(record, url=hop.url, hops=record.hops[at:])) for at, hop in enumerate(own)}
+        found = [replace(record, url=hop.url, hops=record.hops[at:]) for at, hop in enumerate(own)]
+        rows = {each.url: self._stored(self._or_last_good(each)) for each in found}
         alias = _alias(context)
         if alias is not None and alias.text not in rows:
             named = replace(record, url=alias.text, hops=record.hops[-1:])
-            rows[alias.text] = _stored(named, is_direct=False)
-        return replace(context, record=record, rows=tuple(rows.values()))
+            rows[alias.text] = self._stored(named, is_direct=False)
+        return replace(context, record=self._or_last_good(record), rows=tuple(rows.values()))
 
     def _record(self, context: Context) -> UrlRecord:
         reply, read = context.reply, context.read or _UNREAD
@@ -88,7 +92,7 @@ class BuildRecord:
             state=state,
             fetch=context.fetch,
             fetched_at=at,
-            expires_at=at + (self._known_for if state is State.OK else self._failed_for),
+            expires_at=at + self._lives(reply),
             status=None if exchange is None else exchange.status,
             reason=reason or ("unread" if read.problem else ""),
             detail=detail or read.problem,
@@ -101,6 +105,41 @@ class BuildRecord:
             related=context.related,
             # If the last hop has no exchange, the last archived one is a redirect.
             archived=context.archived[-1] if context.archived and exchange is not None else None,
+        )
+
+    def _lives(self, reply: Reply) -> timedelta:
+        """Return how long a record is valid: as long as the server asked us to wait, if it did."""
+        if isinstance(reply, Fetched):
+            return self._live.known_for
+        if isinstance(reply, Failed) and reply.retry_after is not None:
+            return max(reply.retry_after, _READABLE_FOR)
+        return self._live.failed_for
+
+    def _or_last_good(self, record: UrlRecord) -> UrlRecord:
+        """Return the record or, if it says that a fetch failed, the last good one of its URL, marked as stale."""
+        good = self._fresh.last_good(record.url) if record.state is State.FAILED else None
+        if good is None:
+            return record
+        stale = StaleReason(
+            reason=record.reason,
+            detail=record.detail,
+            status=record.status,
+            failed_at=record.fetched_at,
+            retry_at=record.expires_at,
+        )
+        # Further failures do not extend its life.
+        expires = good.expires_at + (self._live.stale_for if good.stale is None else timedelta())
+        return replace(good, stale=stale, expires_at=expires)
+
+    def _stored(self, record: UrlRecord, *, is_direct: bool = True) -> StoredRecord:
+        is_good = record.state is State.OK and record.stale is None
+        return StoredRecord(
+            url=record.url,
+            value=_encoder.encode(record),
+            fetched_at=record.attempted_at,
+            expires_at=record.expires_at,
+            is_direct=is_direct,
+            stale_for=self._live.stale_for if is_good else timedelta(),
         )
 
 
@@ -138,16 +177,6 @@ def _alias(context: Context) -> Url | None:
     if named.scheme not in ("http", "https") or registered_domain(named.host) != registered_domain(asked.host):
         return None
     return named
-
-
-def _stored(record: UrlRecord, *, is_direct: bool = True) -> StoredRecord:
-    return StoredRecord(
-        url=record.url,
-        value=_encoder.encode(record),
-        fetched_at=record.fetched_at,
-        expires_at=record.expires_at,
-        is_direct=is_direct,
-    )
 
 
 class RecordOutcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from scoter.core.url import Url
 from scoter.live.context import Context, OutcomeSource
 from scoter.live.records import Hop, UrlRecord
 from scoter.live.stages.lookup import FreshRecords
-from scoter.live.stages.parser import ResponseParser
+from scoter.live.stages.parser import ResponseParser, as_archived
 from scoter.live.stages.requests import HopFetcher
 
 
@@ -73,12 +74,13 @@ class ResolveRedirects:
         )
         read = asked.read
         if read is None and isinstance(reply, Fetched):
-            read = await self._reading(reply.exchange, apart=asked.has_crashed_worker)
+            priority = partial(self._asking.priority_of, context)
+            read = await self._reading(reply.exchange, apart=asked.has_crashed_worker, priority=priority)
         return replace(
             context,
             reply=reply,
             hops=(*context.hops, hop),
-            exchanges=context.exchanges if exchange is None else (*context.exchanges, exchange),
+            exchanges=context.exchanges if exchange is None else (*context.exchanges, as_archived(exchange, read)),
             arrived=arrived,
             read=read,  # replaces that of a page with a refresh, which is not the URL's content
             withheld=context.withheld if read is None or not read.noarchive else context.withheld | {reply.url.text},

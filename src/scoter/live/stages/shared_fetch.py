@@ -63,7 +63,7 @@ class JoinFetch:
         """Return the outcome of another fetch; ``None`` if it is older than a message that forces a fetch."""
         began = self._timer()
         done = await shared.outcome()
-        if context.entry.force and done.record is not None and done.record.fetched_at < context.entry.accepted:
+        if context.entry.force and done.record is not None and done.record.attempted_at < context.entry.accepted:
             return None
         context = context.timed("joined", self._timer() - began)
         # Do not store records again: newer ones may have replaced them.

@@ -8,8 +8,11 @@ be made twice, but never before the domain's delay is over. Nothing is dropped.
 from __future__ import annotations
 
 import asyncio
+import logging
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Final, Self
 
@@ -20,10 +23,12 @@ from scoter.config import Config
 from scoter.core.reply import Reply, Request
 from scoter.core.robots_cache import MemoryRobotsCache, RobotsCache
 from scoter.core.url import Url, queue_key
+from scoter.errors import ScoterError
 from scoter.live import clock
-from scoter.live.ports import HopReply
+from scoter.live.ports import DomainHoldStore, HopReply
 from scoter.live.records import ContentSummary, Priority
 from scoter.live.workers.domains import DomainQueue, DomainQueues, QueuedHop
+from scoter.live.workers.lease import GRACE
 from scoter.live.workers.limits import WorkerLimits
 from scoter.live.workers.pool import WorkerHandle, WorkerPool
 from scoter.live.workers.requests import abandoned_reply, blocked_reply, crashing_reply, on_hold_reply, stopping_reply
@@ -49,7 +54,10 @@ MAX_REFUSALS: Final = 50  # by workers that do not hold the shard
 _BUSY_AGAIN: Final = 0.1  # seconds
 _ROBOTS_ENTRIES: Final = 50_000
 _ROBOTS_BYTES: Final = 32 * 2**20
+_SAME_HOLD: Final = 1.0  # seconds by which two reports of one hold may differ
 _SLOW: Final = 0.1  # seconds of delay from which on requests wait in the core
+
+_log = logging.getLogger(__name__)
 
 
 class DispatcherView(Struct, frozen=True, kw_only=True):
@@ -72,6 +80,7 @@ class WorkerDispatcher:
         *,
         robots: RobotsCache | None = None,
         rules: Iterable[DomainRule] = (),
+        holds: DomainHoldStore | None = None,
         bounds: WorkerLimits = WorkerLimits(),  # noqa: B008 - frozen
         now: Callable[[], float] = clock.lease_now,
     ) -> None:
@@ -91,6 +100,11 @@ class WorkerDispatcher:
         self._stalled: dict[int, set[DomainQueue]] = {}  # domains that wait for a holder of their shard
         self._last = 0
         self._is_stopping = False
+        self._holds = holds
+        for name, hold in holds.all().items() if holds is not None else ():
+            domain = self._domains.busy(name, shard_of(name, self._shards))
+            domain.hold_until = now() + hold.total_seconds()
+            self._domains.settle(domain, now())
 
     def __repr__(self) -> str:
         return f"WorkerDispatcher({self._pool!r}, {self._domains!r})"
@@ -142,6 +156,15 @@ class WorkerDispatcher:
         domain = self._domains.get(queue_key(url, "domain"))
         if domain is not None and domain.raise_priority(url.text, priority):
             self._advance(domain)
+
+    def seconds_to_slot(self, url: Url) -> float:
+        """Return the seconds until a new request to a URL could start; infinite while its domain has requests."""
+        domain = self._domains.get(queue_key(url, "domain"))
+        if domain is None:
+            return 0.0
+        if domain.first() is not None or domain.under_way:
+            return math.inf
+        return max(domain.hold_until - self._now(), 0.0)
 
     def set_rule(self, rule: DomainRule) -> None:
         """Apply a domain rule from now on; queued requests to a blocked domain are answered."""
@@ -234,8 +257,7 @@ class WorkerDispatcher:
             return
         domain = pending.domain
         domain.under_way -= 1
-        # The message of a former holder may arrive late, and must not override what its successor reported.
-        domain.hold_until = max(domain.hold_until, self._now() + done.hold)
+        self._put_on_hold(domain, done.hold, done.pause)
         if domain.pause is None or self._pool.owner(domain.shard) in (worker, None):
             domain.pause = done.pause
         self._answer(pending, done.reply, done.waited, done.read)
@@ -250,7 +272,7 @@ class WorkerDispatcher:
         domain = pending.domain
         domain.under_way -= 1
         if refused.why is RefusalReason.ON_HOLD:
-            domain.hold_until = max(domain.hold_until, self._now() + refused.hold)
+            self._put_on_hold(domain, refused.hold, domain.pause or 0.0)
             self._answer(pending, on_hold_reply(pending.request, refused.hold))
         elif refused.why is RefusalReason.MOVED and pending.refusals >= MAX_REFUSALS:
             self._answer(pending, abandoned_reply(pending.request))
@@ -264,6 +286,22 @@ class WorkerDispatcher:
             self._advance(domain)
         self._advance_line(worker)
         self._domains.settle(domain, self._now())
+
+    def _put_on_hold(self, domain: DomainQueue, seconds: float, pause: float) -> None:
+        until = self._now() + seconds
+        # The message of a former holder may arrive late, and must not override what its successor reported.
+        if until <= domain.hold_until:
+            return
+        is_news = until > domain.hold_until + _SAME_HOLD
+        domain.hold_until = until
+        if is_news and self._holds is not None and seconds > max(self._patience, pause):
+            self._pool.spawn(self._store_hold(self._holds, domain.name, timedelta(seconds=seconds)))
+
+    async def _store_hold(self, holds: DomainHoldStore, domain: str, hold: timedelta) -> None:
+        try:
+            await holds.put(domain, hold)
+        except ScoterError as error:  # it is lost only if the core ends before the hold does
+            _log.warning("cannot store the hold of %s: %s", domain, error)
 
     def _answer(
         self, pending: QueuedHop, reply: Reply, waited: float = 0.0, read: ContentSummary | None = None
@@ -316,8 +354,12 @@ class WorkerDispatcher:
 
     def lost(self, worker: WorkerHandle) -> None:
         domains: set[DomainQueue] = set()
+        now = self._now()
         for pending in worker.under_way.values():
             pending.domain.under_way -= 1
+            # Its server may not notice that the connection is closed, and still be busy with it.
+            pause = self._delay if pending.domain.pause is None else pending.domain.pause
+            pending.domain.hold_until = max(pending.domain.hold_until, now + GRACE + pause)
             pending.deaths += 1
             if self._is_stopping:
                 self._answer(pending, stopping_reply(pending.request))

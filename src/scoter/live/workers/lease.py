@@ -70,6 +70,9 @@ _ASK_NICELY: Final = 1.0  # seconds that a worker has to end by itself
 _LOOK: Final = 0.02
 _GIVE_UP: Final = 10.0
 
+GRACE: Final = 2.0
+"""Seconds that a server may still be busy with a request whose worker was killed, in addition to the delay."""
+
 
 class WorkerLock:
     """The lock file of a worker, with its promise to make no requests after a certain time."""
@@ -91,11 +94,12 @@ class WorkerLock:
 
 
 async def take_over(folder: Path, now: Callable[[], float] = clock.lease_now) -> float:
-    """End all workers of earlier cores, and return a time after which none of them made a request."""
+    """End all workers of earlier cores, and return a time after which none of their requests is under way."""
     since = 0.0
     for path, pid in _locks(folder):
         was_alive = await _ended(path, pid)
-        since = max(since, now() if was_alive else min(_promised(path), now()))
+        ended, promised = now(), _promised(path)
+        since = max(since, min(max(promised, ended), ended + GRACE) if was_alive else min(promised, ended))
         path.unlink(missing_ok=True)
         path.with_suffix(".sock").unlink(missing_ok=True)
     return since

@@ -235,8 +235,9 @@ class WorkerPool:
             self._quick_deaths = self._quick_deaths + 1 if now - worker.started_at < _LONG_LIFE else 0
             pause = min(_FIRST_RESTART * 2.0 ** min(self._quick_deaths, _MAX_DOUBLINGS), _SLOWEST_RESTART)
             self.spawn(self._start_again(pause))
-            self._do(self._assignment.tick(now))
         self._owner.lost(worker)
+        if not self._is_stopping:  # afterwards: the next holder of its shards must know which domains are on hold
+            self._do(self._assignment.tick(now))
 
     def _do(self, orders: Sequence[Order]) -> None:
         for order in orders:

@@ -7,6 +7,7 @@ at its Unix socket, for the domains it holds, until a new core ends it or no req
 from __future__ import annotations
 
 import asyncio
+import heapq
 import os
 import pickle
 import signal
@@ -24,7 +25,7 @@ import uvloop
 from scoter.core.reply import Exchange
 from scoter.heap import collect_less, keep_memory
 from scoter.live import clock
-from scoter.live.records import ContentSummary
+from scoter.live.records import ContentSummary, Priority
 from scoter.live.stages.parser import ResponseParser
 from scoter.live.workers.lease import WorkerLock
 from scoter.live.workers.wire import FrameConnection, MakeHop, StartWorker, WireMessage, frames_over
@@ -142,7 +143,7 @@ _PARSE_SLICE: Final = 0.02
 
 
 class InPlaceParser:
-    """Parses one response at a time, and yields to the event loop in between."""
+    """Parses one response at a time, the most urgent first, and yields to the event loop in between."""
 
     def __init__(
         self, at_once: Callable[[Exchange], ContentSummary | None], timer: Callable[[], float] = time.perf_counter
@@ -150,12 +151,15 @@ class InPlaceParser:
         """``at_once`` parses a response, or returns ``None`` if that may take long."""
         self._at_once = at_once
         self._timer = timer
-        self._turn = asyncio.Lock()
+        self._is_busy = False
+        self._waiting: list[tuple[Priority, int, asyncio.Future[None]]] = []
+        self._last = 0
         self._spent = 0.0
 
-    async def __call__(self, exchange: Exchange) -> ContentSummary | None:
+    async def __call__(self, exchange: Exchange, priority: Priority = Priority.NORMAL) -> ContentSummary | None:
         """Return the content of a response, or ``None`` if the core should parse it."""
-        async with self._turn:
+        await self._turn(priority)
+        try:
             if self._spent > _PARSE_SLICE:
                 self._spent = 0.0
                 await asyncio.sleep(0)
@@ -166,6 +170,30 @@ class InPlaceParser:
                 return None
             finally:
                 self._spent += self._timer() - began
+        finally:
+            self._pass_on()
+
+    async def _turn(self, priority: Priority) -> None:
+        if not self._is_busy:
+            self._is_busy = True
+            return
+        self._last += 1
+        turn = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._waiting, (priority, self._last, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # it has just been given the turn
+                self._pass_on()
+            raise
+
+    def _pass_on(self) -> None:
+        while self._waiting:
+            turn = heapq.heappop(self._waiting)[2]
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._is_busy = False
 
 
 if __name__ == "__main__":

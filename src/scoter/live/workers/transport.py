@@ -85,6 +85,11 @@ class LeasedTransport(Protocols):
                 if shard not in self._lease:
                     self._on_idle()
 
+    @property
+    def under_way(self) -> int:
+        """The number of requests under way."""
+        return self._active.total()
+
     def is_idle(self, shard: int) -> bool:
         """Return whether no request of a shard is under way."""
         return shard not in self._active

@@ -75,7 +75,7 @@ class LiveWorker:
         *,
         promise: Callable[[float], None],
         now: Callable[[], float],
-        reading: Callable[[Exchange], Awaitable[ContentSummary | None]],
+        reading: Callable[[Exchange, Priority], Awaitable[ContentSummary | None]],
     ) -> None:
         """``promise`` is called before the lease is extended; ``reading`` parses responses."""
         self._core = core
@@ -135,6 +135,8 @@ class LiveWorker:
 
     def stop(self, within: float = STOP_WITHIN) -> None:
         """Start no more requests; those under way have ``within`` seconds."""
+        if not self._transport.under_way:
+            self._promise(self._now())  # otherwise a new core waits for the servers
         self._ending.set()
         self._fetcher.stop(within)
 
@@ -246,7 +248,7 @@ class LiveWorker:
     async def _read(self, asked: _AcceptedHop, reply: Fetched, waited: float) -> None:
         read: ContentSummary | None = None
         try:
-            read = await self._reading(reply.exchange)
+            read = await self._reading(reply.exchange, asked.priority)
         finally:  # even if cancelled: the page was fetched
             self._answer(asked, reply, waited, read)
         await asked.asker.drained()

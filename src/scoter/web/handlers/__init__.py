@@ -2,6 +2,7 @@
 
 - ``messages``  submission of messages
 - ``urls``      lookups
+- ``preview``   previews in one call
 - ``fetch``     direct fetches
 - ``events``    event streams
 - ``status``    statistics, metrics, health checks and the OpenAPI document

@@ -12,7 +12,7 @@ from scoter.core.domain import registered_domain
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.keys import MOST_KEYS, ApiKey
-from scoter.web.asgi import ApiRequest, ApiResponse
+from scoter.web.asgi import NO_STORE, ApiRequest, ApiResponse
 from scoter.web.problems import problem
 from scoter.web.routes import HandlerResult, ResponseSpec, route
 from scoter.web.services import Services
@@ -69,8 +69,7 @@ def registered_name(text: str) -> str | Problem:
 
 
 _KEYS_PATH: Final = "/v1/keys"
-# Managing keys always requires a key with the scope admin. A token is shown once: no proxy may cache it.
-_NO_STORE: Final = ((b"cache-control", b"no-store"),)
+# Managing keys always requires a key with the scope admin. A token is shown once: no cache may keep it.
 
 
 @route(
@@ -97,7 +96,7 @@ async def make_key(services: Services, call: ApiRequest[KeyOrder]) -> HandlerRes
     if len(services.keys.all()) >= MOST_KEYS:
         return problem(409, "too-many-keys", f"There are already {MOST_KEYS:,} keys.", "Revoke some of them.")
     key, token = await services.keys.create(order.name, tuple(dict.fromkeys(order.scopes)), order.rate)
-    return ApiResponse(msgspec.json.encode(NewKey(**_facts(key), token=token)), 201, headers=_NO_STORE)
+    return ApiResponse(msgspec.json.encode(NewKey(**_facts(key), token=token)), 201, headers=NO_STORE)
 
 
 @route("DELETE", _KEYS_PATH + "/{id}", {200: ResponseSpec("The revoked key.", KeyInfo)}, scope="admin", needs_key=True)

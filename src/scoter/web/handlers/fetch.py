@@ -44,14 +44,15 @@ async def fetch(services: Services, call: ApiRequest[FetchOrder]) -> HandlerResu
         return problem(503, "crowded", "Too many fetches are in progress.", retry_after=2)
     try:
         async with services.fetch_slots, asyncio.timeout(services.web.fetch_time.total_seconds()):
-            answer = await _follow(services, url, order)
+            answer = await follow(services, url, order)
     except TimeoutError:
         detail = "The domain had no free slot, or its server did not respond in time."
         return problem(504, "fetch-time", "The fetch timed out.", detail, retry_after=30)
     return answer if isinstance(answer, Problem) else ApiResponse(msgspec.json.encode(answer))
 
 
-async def _follow(services: Services, url: Url, order: FetchOrder) -> FetchAnswer | Problem:
+async def follow(services: Services, url: Url, order: FetchOrder) -> FetchAnswer | Problem:
+    """Fetch a URL, and follow as many redirects as ordered."""
     began, waited = time.monotonic(), 0.0
     hops: list[FetchHop] = []
     while True:

@@ -33,6 +33,16 @@ async def submit(services: Services, call: ApiRequest[Submission | list[Submissi
         if order.callback and (why := services.check_callback(order.callback)):
             where = f"/{at}/callback" if several else "/callback"
             return problem(422, "callback", "The callback is not allowed.", why, where=where)
+    receipts = await take(services, orders)
+    if all(receipt.status is Outcome.REFUSED for receipt in receipts):
+        return overloaded(receipts)
+    later = [receipt.retry_after for receipt in receipts if receipt.retry_after is not None]
+    headers = (retry_header(max(later)),) if later else ()
+    return ApiResponse(msgspec.json.encode(Receipts(receipts)), 202, headers=headers)
+
+
+async def take(services: Services, orders: Sequence[Submission]) -> list[Receipt]:
+    """Accept or refuse messages, and count them."""
     messages = [_message(order, services.clock()) for order in orders]
     answers = await services.sink.take(messages)
     receipts = [_receipt(message, answer) for message, answer in zip(messages, answers, strict=True)]
@@ -40,11 +50,7 @@ async def submit(services: Services, call: ApiRequest[Submission | list[Submissi
         services.metrics.messages.add(receipt.status.value)
         if receipt.status is Outcome.REFUSED:
             services.metrics.refusals.add("domain" if receipt.domain else "service")
-    if all(receipt.status is Outcome.REFUSED for receipt in receipts):
-        return _overloaded(receipts)
-    later = [receipt.retry_after for receipt in receipts if receipt.retry_after is not None]
-    headers = (retry_header(max(later)),) if later else ()
-    return ApiResponse(msgspec.json.encode(Receipts(receipts)), 202, headers=headers)
+    return receipts
 
 
 def _message(order: Submission, now: datetime) -> Message:
@@ -73,7 +79,8 @@ def _receipt(message: Message, answer: TakeResult) -> Receipt:
     )
 
 
-def _overloaded(receipts: Sequence[Receipt]) -> Problem:
+def overloaded(receipts: Sequence[Receipt]) -> Problem:
+    """Return the problem of messages that were all refused."""
     # Each can be retried as soon as the queue of its domain has space: tell the client the first of these times.
     soonest = min(receipts, key=lambda receipt: receipt.retry_after or 0.0)
     domain = soonest.domain if len({receipt.domain for receipt in receipts}) == 1 else ""

@@ -10,7 +10,7 @@ from scoter.api import MAX_WAIT, LookupBatch, LookupQuery, PendingUrl
 from scoter.config.units import read_duration
 from scoter.live.records import UrlRecord
 from scoter.web.asgi import ApiRequest
-from scoter.web.lookups import LookupResults, canonical_text
+from scoter.web.lookups import LookupResults, canonical_text, not_changed
 from scoter.web.problems import problem
 from scoter.web.routes import HandlerResult, ResponseSpec, route
 from scoter.web.services import Services
@@ -27,13 +27,14 @@ _SIZE = (
     {
         200: ResponseSpec(f"The record. {_SIZE}", UrlRecord),
         202: ResponseSpec("Accepted, not finished yet.", PendingUrl),
+        304: ResponseSpec("The record has not changed since the ETag in If-None-Match.", media_type=""),
     },
     query=LookupQuery,
     problems=(404, 503),
     waits=True,
 )
 async def look_up(services: Services, call: ApiRequest[None]) -> HandlerResult:
-    """Look up a URL; with wait, wait for its record."""
+    """Look up a URL; with wait, wait for its record if it was submitted."""
     query: LookupQuery = call.query
     lookup, waiters, is_forced = services.lookup, services.waiters, services.is_forced
     seconds = min(wait_seconds(query.wait), services.web.longest_wait.total_seconds())
@@ -41,15 +42,20 @@ async def look_up(services: Services, call: ApiRequest[None]) -> HandlerResult:
     # Checked before the lookup: the record found afterwards is the new one, or its fetch is still seen as pending.
     is_outdated = bool(seconds and url) and is_forced(url)
     answer = lookup.one(query.url)
-    if not seconds or not url or (answer.status == 200 and not is_outdated):
-        return answer
+    if seconds and answer.status == 404:
+        answer = lookup.one(query.url)  # it may have been finished between the look at records and that at entries
+    if not seconds or not url or (answer.status != 202 and not is_outdated):
+        return not_changed(answer, call.headers) or answer
     if waiters.is_full:
         return problem(503, "crowded", "Too many lookups are waiting.", retry_after=2)
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
     while await waiters.wait(url, until - loop.time()) and is_forced(url):
         pass
-    return lookup.without(url) if is_forced(url) else lookup.one(url)
+    if is_forced(url):
+        return lookup.without(url)
+    answer = lookup.one(url)
+    return not_changed(answer, call.headers) or answer
 
 
 @route(

@@ -4,7 +4,7 @@
 - ``plan``             the settings of every process, and the files of a service
 - ``process``          how a process gets its plan, reports that it is ready and alive, and stops
 - ``core``             the core process: pipeline, stores, and the whole API on a Unix socket
-- ``components``       assembles the core, and its gauges
+- ``components``       assembles the core, and its metrics
 - ``cleanup``          what the core removes over time
 - ``admission``        checks before acceptance, and cached domain rules
 - ``lookup_process``   the processes on the public port: they answer lookups and forward the rest to the core

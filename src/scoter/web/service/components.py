@@ -1,4 +1,4 @@
-"""How the core is assembled, and the gauges that show its state."""
+"""How the core is assembled, and the metrics that show its state."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.metadata import version
-from typing import TypeAlias
 
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from scoter.config import Config
-from scoter.config.sections.fetch import FetchSettings
 from scoter.fetch.network.guard import Guard
 from scoter.fetch.protocols.request_headers import user_agent
 from scoter.live.acceptance import Acceptance
@@ -25,6 +23,7 @@ from scoter.live.content.log import FetchLog
 from scoter.live.content.log_rows import OutcomeTimings
 from scoter.live.content.retention import DiskFloor, Retention
 from scoter.live.context import Context
+from scoter.live.parser_pool import ParserPool
 from scoter.live.pipeline import pipeline
 from scoter.live.scheduler import Scheduler
 from scoter.live.sqlite.stores import SqliteStores
@@ -36,7 +35,7 @@ from scoter.store.warc import ArchiveInfo
 from scoter.web.app import Api
 from scoter.web.keys import AccessControl
 from scoter.web.lookups import Lookup, UrlWaiters
-from scoter.web.metrics import ServiceMetrics
+from scoter.web.metrics import Reading, ServiceMetrics
 from scoter.web.service.admission import CachedDomainRules, RoomCheckedSink, is_forced, is_pending
 from scoter.web.service.cleanup import Cleanup, SteadyClock
 from scoter.web.service.metrics_channel import MetricsReceiver
@@ -47,7 +46,7 @@ from scoter.web.webhooks import CurlPoster, Webhooks, callback_check
 
 
 class CoreComponents:
-    """The components of a core; the caller opens and closes stores, fetchers, archive and parser."""
+    """The components of a core; the caller opens and closes stores, fetchers, archive and parsers."""
 
     def __init__(
         self,
@@ -58,13 +57,14 @@ class CoreComponents:
         fetchers: WorkerDispatcher,
         content: WarcContent,
         parsing: ContentParser,
+        parsers: ParserPool,
     ) -> None:
         folder = plan.folder
         guard = Guard(config)
         self.stores = stores
         self.fetchers = fetchers
         self.is_stopping = False
-        self.metrics = ServiceMetrics(gauges(self))
+        self.metrics = ServiceMetrics(readings(self))
         self.floor = DiskFloor(folder.root, config.store.disk_floor)
         self.timings = OutcomeTimings()
         self.log = FetchLog(folder.log, stores.events, self.timings)
@@ -88,7 +88,7 @@ class CoreComponents:
             store=stores.metadata,
             outcomes=stores.outcomes,
             fetching=fetchers,
-            reading=ResponseParser(config, parsing),
+            reading=ResponseParser(config, parsing, parsers),
             content=content,
             rules=rules,
             clock=utc_now,
@@ -162,12 +162,13 @@ class CoreComponents:
 
 def live_config(config: Config) -> Config:
     """Return the settings for a live service, which needs the metadata of pages but not their links or text."""
-    fetch = config.fetch
+    live = config.live
     return replace(
         config,
-        fetch=fetch if fetch.delay != FetchSettings().delay else replace(fetch, delay=config.live.delay),
+        fetch=replace(config.fetch, delay=live.delay, content_limit=live.content_limit),
         parse=replace(
             config.parse,
+            skip_truncated=False,  # the title of a long page is usually at its beginning
             metadata=True,
             html_outlinks_ignore_tags=tuple(KINDS),  # saves a third of the cost of parsing a page of 12 KB
             script_links=False,
@@ -187,27 +188,55 @@ def archive_info(config: Config) -> ArchiveInfo:
     )
 
 
-Gauges: TypeAlias = Mapping[str, Callable[[], Mapping[str, float]]]
+def readings(core: CoreComponents) -> tuple[Reading, ...]:
+    """Return the metrics that the components of the core keep."""
+
+    def fetchers(field: str) -> Callable[[], Mapping[str, float]]:
+        return lambda: {
+            str(number): getattr(report, field)
+            for number, report in core.fetchers.snapshot().fetchers.items()
+            if report is not None
+        }
+
+    def counts(field: str) -> Callable[[], float]:
+        return lambda: getattr(core.stores.db.writer.counts, field)
+
+    def size(field: str) -> Callable[[], float]:
+        return lambda: getattr(core.stores.metadata.size(), field)
+
+    return (
+        Reading("scoter_journal_entries", "URLs accepted and not finished.", lambda: _depth(core), "priority"),
+        Reading("scoter_journal_oldest_seconds", "Age of the oldest of these.", lambda: _oldest(core)),
+        Reading("scoter_pipeline_urls", "URLs in progress, or held back by a limit.", lambda: _urls(core), "state"),
+        Reading("scoter_fetch_requests", "Requests, by what they wait for.", lambda: _requests(core), "state"),
+        Reading("scoter_fetch_domains", "Domains in memory.", lambda: core.fetchers.snapshot().domains),
+        Reading("scoter_fetchers", "Worker processes.", lambda: len(core.fetchers.snapshot().fetchers)),
+        Reading("scoter_fetcher_restarts_total", "Workers started again.", lambda: core.fetchers.snapshot().restarts),
+        Reading("scoter_fetcher_cpu_seconds_total", "CPU time of a worker.", fetchers("cpu"), "fetcher"),
+        Reading("scoter_fetcher_memory_bytes", "Memory of a worker.", fetchers("memory"), "fetcher"),
+        Reading("scoter_fetcher_queues", "Domains with a queue in a worker.", fetchers("queues"), "fetcher"),
+        Reading("scoter_fetcher_shards", "Shards that a worker leases.", fetchers("shards"), "fetcher"),
+        Reading("scoter_store_records", "Records.", size("records")),
+        Reading("scoter_store_collisions", "Records whose hash collides with another.", size("collisions")),
+        Reading("scoter_store_file_bytes", "Size of the database.", size("file_bytes")),
+        Reading("scoter_store_free_bytes", "Free space inside the database.", size("free_bytes")),
+        Reading("scoter_writes_waiting", "Writes that wait.", lambda: core.stores.db.writer.waiting),
+        Reading("scoter_writes_total", "Writes to the database.", counts("writes")),
+        Reading("scoter_commits_total", "Commits of the database.", counts("commits")),
+        Reading("scoter_write_failures_total", "Failed writes to the database.", counts("failures")),
+        Reading("scoter_streams", "Open event streams.", lambda: len(core.streams)),
+        Reading("scoter_lookups_waiting", "Lookups that wait for a URL.", lambda: len(core.waiters)),
+        Reading("scoter_deliveries_under_way", "Deliveries in progress.", lambda: len(core.webhooks)),
+        Reading("scoter_log_behind", "Outcomes not in the log yet.", lambda: _behind(core)),
+        Reading("scoter_disk_free_bytes", "Free disk space.", lambda: core.floor.free),
+        Reading("scoter_disk_floor_bytes", "Disk space that must stay free.", lambda: core.floor.floor),
+        Reading("scoter_core_cpu_seconds_total", "CPU time of the core.", time.process_time),
+        Reading("scoter_core_peak_memory_bytes", "Peak memory of the core.", _peak_memory),
+    )
 
 
-def gauges(core: CoreComponents) -> Gauges:
-    """Return the gauges of the core, by group and name."""
-    return {
-        "journal_entries": lambda: {
-            priority.name.lower(): count for priority, count in core.stores.journal.depth().items()
-        },
-        "journal_oldest_seconds": lambda: {"entry": _oldest(core)},
-        "pipeline": lambda: {"under_way": core.scheduler.under_way, "held": core.scheduler.held},
-        "fetching": lambda: _fetching(core),
-        "fetchers": lambda: _fetchers(core),
-        "store": lambda: asdict(core.stores.metadata.size()),
-        "writer": lambda: {"waiting": core.stores.db.writer.waiting, **asdict(core.stores.db.writer.counts)},
-        "clients": lambda: {"streams": len(core.streams), "waiting": len(core.waiters)},
-        "webhooks": lambda: {"under_way": len(core.webhooks)},
-        "log": lambda: {"behind": core.stores.events.last() - core.log.number},
-        "disk_bytes": lambda: {"free": core.floor.free, "floor": core.floor.floor},
-        "core": _core,
-    }
+def _depth(core: CoreComponents) -> Mapping[str, float]:
+    return {priority.name.lower(): count for priority, count in core.stores.journal.depth().items()}
 
 
 def _oldest(core: CoreComponents) -> float:
@@ -215,24 +244,19 @@ def _oldest(core: CoreComponents) -> float:
     return found.total_seconds() if found is not None else 0.0
 
 
-def _fetching(core: CoreComponents) -> Mapping[str, float]:
-    view = asdict(core.fetchers.snapshot())
-    processes = len(view.pop("fetchers"))
-    return {**view, "processes": processes}
+def _urls(core: CoreComponents) -> Mapping[str, float]:
+    return {"under_way": core.scheduler.under_way, "held": core.scheduler.held}
 
 
-def _fetchers(core: CoreComponents) -> Mapping[str, float]:
-    found: dict[str, float] = {}
-    for number, report in core.fetchers.snapshot().fetchers.items():
-        if report is not None:
-            found[f"{number}.cpu_seconds"] = report.cpu
-            found[f"{number}.memory_bytes"] = report.memory
-            found[f"{number}.queues"] = report.queues
-            found[f"{number}.shards"] = report.shards
-    return found
+def _requests(core: CoreComponents) -> Mapping[str, float]:
+    view = core.fetchers.snapshot()
+    return {"waiting": view.waiting, "under_way": view.under_way}
 
 
-def _core() -> Mapping[str, float]:
-    # Peak memory; Linux reports kilobytes (getrusage(2)).
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return {"cpu_seconds": time.process_time(), "most_memory_bytes": most}
+def _behind(core: CoreComponents) -> float:
+    return core.stores.events.last() - core.log.number
+
+
+def _peak_memory() -> float:
+    # Linux reports kilobytes (getrusage(2)).
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

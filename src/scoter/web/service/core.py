@@ -11,6 +11,7 @@ from typing import Any, Final
 from scoter.errors import ScoterError
 from scoter.heap import collect_less, keep_memory
 from scoter.live.content.archive import WarcContent
+from scoter.live.parser_pool import ParserPool
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.live.workers.dispatcher import WorkerDispatcher
@@ -39,8 +40,13 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             WarcContent(folder.content, archive_info(config), size=live.archive_size, age=live.archive_age)
         )
         parsing = stack.enter_context(ContentParser(config))
-        fetchers = await stack.enter_async_context(WorkerDispatcher(config, folder.run, rules=stores.rules.all()))
-        components = CoreComponents(plan, config, stores=stores, fetchers=fetchers, content=content, parsing=parsing)
+        parsers = stack.enter_context(ParserPool.of(config))
+        fetchers = await stack.enter_async_context(
+            WorkerDispatcher(config, folder.run, rules=stores.rules.all(), holds=stores.holds)
+        )
+        components = CoreComponents(
+            plan, config, stores=stores, fetchers=fetchers, content=content, parsing=parsing, parsers=parsers
+        )
         stack.push_async_callback(components.post.close)
         server = HttpServer(
             components.api,

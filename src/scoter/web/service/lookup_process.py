@@ -14,6 +14,7 @@ from functools import partial
 from scoter.live.sqlite.access import SqliteKeyReader
 from scoter.live.sqlite.database import DatabaseReader
 from scoter.live.sqlite.metadata import open_readonly
+from scoter.web.asgi import App, Cors
 from scoter.web.keys import AccessControl
 from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
@@ -38,9 +39,10 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             folder.socket, most=web.passed_on, note=lambda: metrics.answered("passed on", 503, metrics.clock())
         )
         app = LookupApp(Lookup(records, partial(is_pending, reader)), access, proxy, metrics=metrics, web=web)
+        served: App = Cors(app, web.cors_origins) if web.cors_origins else app
         public = socket.socket(fileno=int(sys.argv[2]))
         keep_alive = round(web.kept_alive.total_seconds())
-        server = HttpServer(app, [public], limits=web, keep_alive=keep_alive, note=metrics.refused)
+        server = HttpServer(served, [public], limits=web, keep_alive=keep_alive, note=metrics.refused)
         reporting = asyncio.create_task(send_metrics(folder.metrics_socket, metrics, access))
         link.report_ready()
         await server.run_until(link.stopping)

@@ -1,0 +1,19 @@
+"""The REST API for batch crawls, served by ``scoter ui``.
+
+- ``app``            the whole API, assembled, and its server: start here
+- ``services``       what the handlers depend on, and errors as responses
+- ``handlers/``      the handlers, one module per subject
+- ``crawl_folder``   the crawls below a folder, and their locks
+- ``summaries``      the state and counts of crawls, read cheaply
+- ``commands``       the port to the commands that can be run as jobs
+- ``jobs``           runs jobs in their own processes
+- ``job_files``      the files of a job
+- ``schedules``      recurring jobs
+- ``feeds``          progress as event streams
+- ``rows``           pages of rows, as JSON or Arrow
+- ``queries``        runs queries in processes of their own
+- ``query_process``  such a process
+- ``sessions``       sessions for browsers, and protection against foreign pages
+
+The records of the API are in ``scoter.batch_api``.
+"""

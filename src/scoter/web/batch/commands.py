@@ -1,0 +1,41 @@
+"""The commands that can be run as jobs: the port to the command line, and errors in orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from scoter.batch_api import CommandInfo
+from scoter.errors import UsageError
+
+
+class OrderError(UsageError):
+    """A command, option or setting of a job that is not accepted; ``accepted`` are the names or values that are."""
+
+    def __init__(self, message: str, *, pointer: str, accepted: Sequence[str] = ()) -> None:
+        super().__init__(message, where=pointer)
+        self.accepted = tuple(accepted)
+
+
+class CommandCatalogue(Protocol):
+    """The commands, derived from the command line: nothing is declared twice."""
+
+    def commands(self) -> Sequence[CommandInfo]:
+        """Return the commands that can be run as jobs."""
+
+    def settings(self) -> Sequence[str]:
+        """Return the names of the settings that jobs accept; others are for the operator of the server."""
+
+    def arguments(
+        self,
+        command: str,
+        directory: Path,
+        options: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        save_list: Callable[[str, Sequence[str]], Path],
+    ) -> Sequence[str]:
+        """Return the command line of a job, or raise ``OrderError``.
+
+        ``save_list`` writes a list of URLs to a file: no option names a file of the server.
+        """

@@ -1,0 +1,120 @@
+"""Jobs, schedules, and the commands that can be run."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from scoter.batch_api import (
+    CommandList,
+    JobInfo,
+    JobList,
+    JobLog,
+    JobOrder,
+    LogQuery,
+    ScheduleInfo,
+    ScheduleList,
+    ScheduleOrder,
+    StopOrder,
+)
+from scoter.web.asgi import ApiRequest, ApiResponse
+from scoter.web.batch.handlers.crawls import CRAWL_PATH
+from scoter.web.batch.jobs import JobRequest
+from scoter.web.batch.services import BatchServices
+from scoter.web.routes import HandlerResult, ResponseSpec, route
+
+_JOBS: Final = CRAWL_PATH + "/jobs"
+_JOB: Final = _JOBS + "/{id}"
+_SCHEDULES: Final = "/v1/schedules"
+
+
+@route("GET", "/v1/commands", {200: ResponseSpec("The commands and settings.", CommandList)})
+async def list_commands(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """List the commands that can be run as jobs, with their options, and the settings that jobs accept."""
+    found = CommandList(commands=list(services.catalogue.commands()), settings=list(services.catalogue.settings()))
+    return ApiResponse(msgspec.json.encode(found))
+
+
+@route("GET", _JOBS, {200: ResponseSpec("The jobs, newest first.", JobList)})
+async def list_jobs(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """List the jobs of a crawl, and a command that runs elsewhere."""
+    name = call.path["name"]
+    services.folder.path(name)
+    return ApiResponse(msgspec.json.encode(JobList(await services.read(services.jobs.all, name))))
+
+
+@route(
+    "POST",
+    _JOBS,
+    {202: ResponseSpec("The job, which has started.", JobInfo)},
+    scope="submit",
+    body=JobOrder,
+    problems=(409,),
+)
+async def start_job(services: BatchServices, call: ApiRequest[JobOrder]) -> HandlerResult:
+    """Run a command on a crawl; 409 if another one is changing it. Without options, this resumes the crawl."""
+    order = call.body
+    services.folder.crawl(call.path["name"])  # a damaged or newer crawl is refused here, not in the log of the job
+    request = JobRequest(crawl=call.path["name"], command=order.command, options=order.options, settings=order.settings)
+    return ApiResponse(msgspec.json.encode(services.jobs.start(request)), 202)
+
+
+@route("GET", _JOB, {200: ResponseSpec("The job, with its result and the end of its log.", JobInfo)})
+async def show_job(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """Show a job."""
+    return ApiResponse(msgspec.json.encode(await services.read(services.jobs.one, call.path["name"], call.path["id"])))
+
+
+@route("GET", _JOB + "/log", {200: ResponseSpec("The last lines.", JobLog)}, query=LogQuery)
+async def show_log(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """Return what a job printed for people."""
+    query: LogQuery = call.query
+    lines = await services.read(services.jobs.log, call.path["name"], call.path["id"], query.lines)
+    return ApiResponse(msgspec.json.encode(JobLog(lines)))
+
+
+@route(
+    "POST",
+    _JOB + "/stop",
+    {202: ResponseSpec("The job, which may take a moment to stop.", JobInfo)},
+    scope="submit",
+    body=StopOrder,
+    problems=(409,),
+)
+async def stop_job(services: BatchServices, call: ApiRequest[StopOrder]) -> HandlerResult:
+    """Stop a job cleanly, as Ctrl-C does, or kill its processes."""
+    found = services.jobs.stop(call.path["name"], call.path["id"], kill=call.body.how == "kill")
+    return ApiResponse(msgspec.json.encode(found), 202)
+
+
+@route("GET", _SCHEDULES, {200: ResponseSpec("The schedules.", ScheduleList)})
+async def list_schedules(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """List the recurring jobs."""
+    return ApiResponse(msgspec.json.encode(ScheduleList(services.schedules.all())))
+
+
+@route(
+    "POST",
+    _SCHEDULES,
+    {201: ResponseSpec("The schedule.", ScheduleInfo)},
+    scope="submit",
+    body=ScheduleOrder,
+    problems=(404, 409),
+)
+async def create_schedule(services: BatchServices, call: ApiRequest[ScheduleOrder]) -> HandlerResult:
+    """Run a job again and again."""
+    made = services.schedules.add(call.body, services.folder.path(call.body.crawl))
+    return ApiResponse(msgspec.json.encode(made), 201)
+
+
+@route("GET", _SCHEDULES + "/{id}", {200: ResponseSpec("The schedule.", ScheduleInfo)})
+async def show_schedule(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """Show a recurring job."""
+    return ApiResponse(msgspec.json.encode(services.schedules.one(call.path["id"])))
+
+
+@route("DELETE", _SCHEDULES + "/{id}", {200: ResponseSpec("The deleted schedule.", ScheduleInfo)}, scope="submit")
+async def delete_schedule(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """Delete a recurring job; one that is running goes on."""
+    return ApiResponse(msgspec.json.encode(services.schedules.remove(call.path["id"])))

@@ -1,0 +1,72 @@
+"""Sessions for browsers: a key is exchanged for a cookie."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from scoter.batch_api import SessionInfo
+from scoter.live.keys import ApiKey
+from scoter.web.asgi import NO_STORE, ApiRequest, ApiResponse
+from scoter.web.batch.services import BatchServices
+from scoter.web.batch.sessions import LIFETIME, is_behind_tls, session_cookie, session_secret
+from scoter.web.problems import problem
+from scoter.web.routes import HandlerResult, ResponseSpec, route
+
+_PATH: Final = "/v1/session"
+_KEY_NEEDED: Final = problem(
+    401, "key-needed", "A session requires a key.", "Send it as: Authorization: Bearer scoter_..."
+)
+
+
+def _key(services: BatchServices, call: ApiRequest[None]) -> tuple[ApiKey | None, datetime | None, str]:
+    """Return the key of a request, the end of its session, and the token in its Authorization header."""
+    scheme, _, token = call.headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() == b"bearer":
+        text = token.strip().decode("latin-1")
+        return services.keys.check(text), None, text
+    session = services.access.sessions.find(session_secret(call.headers.get(b"cookie", b"")))
+    if session is None:
+        return None, None, ""
+    return services.keys.check(session.token), datetime.fromtimestamp(session.ends, UTC), ""
+
+
+@route("GET", _PATH, {200: ResponseSpec("Who is asking.", SessionInfo)})
+async def show_session(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """Show the name and scopes of the key or session."""
+    key, ends, _ = _key(services, call)
+    return ApiResponse(msgspec.json.encode(_info(services, key, ends)), headers=NO_STORE)
+
+
+def _info(services: BatchServices, key: ApiKey | None, ends: datetime | None) -> SessionInfo:
+    return SessionInfo(
+        name=key.name if key is not None else "",
+        scopes=key.scopes if key is not None else ("read", "submit", "admin"),
+        expires=ends,
+        needs_key=services.access.needs_key,
+    )
+
+
+@route("POST", _PATH, {201: ResponseSpec("The session; Set-Cookie has its secret.", SessionInfo)})
+async def open_session(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """Exchange the key in the Authorization header for a session cookie."""
+    key, _, token = _key(services, call)
+    if key is None or not token:
+        return _KEY_NEEDED
+    secret, ends = services.access.sessions.create(token)
+    seconds = int(LIFETIME.total_seconds())
+    cookie = session_cookie(secret, seconds=seconds, secure=is_behind_tls(dict(call.headers)))
+    headers = (*NO_STORE, (b"set-cookie", cookie))
+    return ApiResponse(msgspec.json.encode(_info(services, key, ends)), 201, headers=headers)
+
+
+@route("DELETE", _PATH, {200: ResponseSpec("The session has ended.", SessionInfo)})
+async def end_session(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """End the session at once, and delete the cookie."""
+    key, _, _ = _key(services, call)
+    services.access.sessions.end(session_secret(call.headers.get(b"cookie", b"")))
+    cookie = session_cookie("", seconds=0, secure=is_behind_tls(dict(call.headers)))
+    info = msgspec.structs.replace(_info(services, key, None), expires=None)
+    return ApiResponse(msgspec.json.encode(info), headers=(*NO_STORE, (b"set-cookie", cookie)))

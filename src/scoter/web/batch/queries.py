@@ -1,0 +1,131 @@
+"""Runs queries in processes of their own, a few at a time, and caches the aggregate of hosts by version."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+from msgspec import Struct
+
+from scoter.core.bounded import BoundedMap
+from scoter.errors import UsageError, UserError
+from scoter.web.batch.query_process import DONE, TRUNCATED, QueryFailure, QueryTask
+
+_GRACE: Final = 60.0  # seconds for starting a process, which then measures its own time
+LARGEST_RESULT: Final = 32 * 2**20
+HOSTS: Final = """
+    SELECT host, count(*) AS urls,
+           count(*) FILTER (status = 'fetched') AS fetched, count(*) FILTER (status = 'unfetched') AS unfetched,
+           count(*) FILTER (status = 'gone') AS gone,
+           count(*) FILTER (status IN ('redir_temp', 'redir_perm')) AS redirects,
+           count(*) FILTER (status = 'duplicate') AS duplicates, max(score) AS best_score
+    FROM crawldb GROUP BY host ORDER BY host"""
+
+
+class QueryTimeout(UserError):
+    """A query exceeded its time limit."""
+
+
+class QueryRefused(UsageError):
+    """A query that is wrong, not allowed, or needs too much."""
+
+
+class QueriesBusy(UserError):
+    """Too many queries are running."""
+
+
+class QueryLimits(Struct, frozen=True, kw_only=True):
+    """How much memory and disk a query may use, and how many may run or wait."""
+
+    memory: int = 512 * 2**20
+    spill: int = 2**30
+    running: int = 2
+    waiting: int = 20
+
+
+class Queries:
+    """Runs read-only queries over crawls."""
+
+    def __init__(self, limits: QueryLimits = QueryLimits()) -> None:  # noqa: B008  frozen
+        self._limits = limits
+        self._slots = asyncio.Semaphore(limits.running)
+        self._count = 0
+        self._hosts: BoundedMap[str, tuple[int, Any]] = BoundedMap(20)
+        self._counting: dict[str, asyncio.Lock] = {}
+
+    async def run(
+        self,
+        crawl: Path,
+        query: str,
+        *,
+        most: int,
+        seconds: float = 10.0,
+        texts: dict[str, str | int] | None = None,
+        times: dict[str, datetime] | None = None,
+    ) -> tuple[Any, bool]:
+        """Return the rows of a query as an Arrow table, and whether there are more."""
+        task = QueryTask(
+            crawl=str(crawl),
+            query=query,
+            texts=texts or {},
+            times=times or {},
+            most=most,
+            memory=self._limits.memory,
+            spill=self._limits.spill,
+            seconds=seconds,
+            largest=LARGEST_RESULT,
+        )
+        if self._count >= self._limits.running + self._limits.waiting:
+            raise QueriesBusy("too many queries are running")
+        self._count += 1
+        try:
+            async with self._slots:
+                return await _answer(task)
+        finally:
+            self._count -= 1
+
+    async def hosts(self, name: str, crawl: Path, version: int) -> Any:
+        """Return the hosts of a version of the crawldb, sorted, with their URLs by status."""
+        async with self._counting.setdefault(name, asyncio.Lock()):
+            known = self._hosts.get(name)
+            if known is None or known[0] != version:
+                table, _ = await self.run(crawl, HOSTS, most=1_000_000, seconds=60.0)
+                known = version, table
+                self._hosts.put(name, known)
+            return known[1]
+
+
+async def _answer(task: QueryTask) -> tuple[Any, bool]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "scoter.web.batch.query_process"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(task.seconds + _GRACE):
+            out, _ = await process.communicate(msgspec.json.encode(task))
+    except TimeoutError:
+        raise QueryTimeout("the query took too long", where="SQL") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if out.startswith(DONE):
+        table = pa.ipc.open_stream(out[1:]).read_all()
+        return table.replace_schema_metadata(None), (table.schema.metadata or {}).get(TRUNCATED) == b"1"
+    if out:
+        failure = msgspec.json.decode(out[1:], type=QueryFailure)
+        kind = QueryTimeout if failure.is_timeout else QueryRefused if failure.where == "SQL" else UsageError
+        raise kind(failure.message, where=failure.where, hint=failure.hint)
+    if process.returncode == -signal.SIGXCPU:
+        raise QueryTimeout("the query used too much CPU time", where="SQL", hint="Select less.")
+    raise QueryRefused("the query used too much memory", where="SQL", hint="Select less.")

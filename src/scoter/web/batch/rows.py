@@ -1,0 +1,195 @@
+"""Reads pages of rows by key, with a bounded amount of work per request, and encodes rows as JSON or Arrow."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+from msgspec import Struct
+
+from scoter.batch.crawldir.crawldb import open_crawldb
+from scoter.batch.crawldir.directory import CrawlDir, applied_segments
+from scoter.batch.crawldir.export import iter_rows, json_value, text_value
+from scoter.batch_api import UrlsQuery
+from scoter.config import Config
+from scoter.core.datum import DbStatus, short_name
+from scoter.core.url import canonical
+from scoter.engine.sources import source_of
+from scoter.errors import UrlError, UsageError, UserError
+
+ARROW: Final = "application/vnd.apache.arrow.stream"
+CSV: Final = "text/csv"
+PARQUET: Final = "application/vnd.apache.parquet"
+_MAX_GROUPS: Final = 8  # row groups whose rows are read for one page
+STATUSES: Final = tuple(short_name(each) for each in DbStatus)
+
+
+class RowTable(Struct, frozen=True):
+    """Rows as an Arrow table, and the key after which the next page starts."""
+
+    table: Any
+    next: str | None = None
+
+
+def crawldb_page(crawl: CrawlDir, config: Config, query: UrlsQuery) -> RowTable:
+    """Return rows of the crawldb after a key; reads at most a few row groups, so the page may be short."""
+    if query.status and query.status not in STATUSES:
+        raise UsageError(f"{query.status!r} is not a status", where="?status", hint=f"Accepted: {', '.join(STATUSES)}.")
+    low, high = _host_range(query.host) if query.host else ("", "\U0010ffff")
+    start = max(low, query.after)
+    found: list[Any] = []
+    rows, read = 0, 0
+    with open_crawldb(crawl, config) as crawldb:
+        schema = crawldb.schema
+        for file in source_of(crawldb).files:
+            with _opened(file) as parquet:
+                column = parquet.schema_arrow.get_field_index("key")
+                for group in range(parquet.metadata.num_row_groups):
+                    known = parquet.metadata.row_group(group).column(column).statistics
+                    if known is not None and known.has_min_max and (known.max <= start or known.min > high):
+                        continue
+                    if read == _MAX_GROUPS:
+                        return RowTable(_joined(found, schema), start)
+                    table = parquet.read_row_group(group)
+                    read += 1
+                    start_before = start
+                    start = max(start, table["key"][-1].as_py())
+                    chosen = table.filter(_condition(table, query, start_before, high)).slice(0, query.limit - rows)
+                    found.append(chosen)
+                    rows += chosen.num_rows
+                    if rows == query.limit:
+                        return RowTable(_joined(found, schema), chosen["key"][-1].as_py())
+    return RowTable(_joined(found, schema))
+
+
+def _condition(table: Any, query: UrlsQuery, start: str, high: str) -> Any:
+    keys = table["key"]
+    wanted = pc.and_(pc.greater(keys, start), pc.less_equal(keys, high))
+    for name, value in (("status", query.status), ("host", query.host.lower())):
+        if value:
+            wanted = pc.and_(wanted, pc.equal(table[name], value))
+    return wanted
+
+
+def _host_range(host: str) -> tuple[str, str]:
+    """Return the keys between which all URLs of a host are."""
+    try:
+        url = canonical(f"http://{host}/")
+    except UrlError as error:
+        raise UsageError(f"{host!r} is not a host", where="?host") from error
+    prefix = url.key.partition(")")[0]
+    return prefix, prefix + ";"  # after the host follow ) or :, and both come before ;
+
+
+def _joined(tables: Sequence[Any], schema: Any) -> Any:
+    if not tables:
+        return schema.empty_table()
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def host_rows(table: Any, after: str, limit: int) -> RowTable:
+    """Return the rows of hosts after a host, from a table sorted by host."""
+    later = table.filter(pc.greater(table["host"], after)) if after else table
+    page = later.slice(0, limit)
+    return RowTable(page, page["host"][-1].as_py() if later.num_rows > limit else None)
+
+
+def segment_rows(crawl: CrawlDir, after: str, limit: int) -> tuple[list[dict[str, Any]], str | None]:
+    """Return segments after a name: their state, and counts from the footers of their parts."""
+    applied = applied_segments(crawl.crawldb) or frozenset()
+    later = [each for each in crawl.all_segments() if each.name > after]
+    rows: list[dict[str, Any]] = []
+    for segment in later[:limit]:
+        info = segment.info()
+        fetched = sum(_row_count(file) for file in segment.crawl_fetch().files)
+        parsed = sum(_row_count(file) for file in segment.parse_data().files)
+        is_applied = segment.is_in(applied)
+        state = "applied" if is_applied else "parsed" if segment.is_parsed else "fetched" if segment.is_fetched else ""
+        rows.append(
+            {
+                "segment": segment.name,
+                "state": state or ("fetching" if fetched else "generated"),
+                "created": info.created,
+                "made_by": info.made_by,
+                "generated": info.urls,
+                "fetched": fetched,
+                "parsed": parsed,
+                "size": sum(file_sizes(segment.path)),
+            }
+        )
+    return rows, rows[-1]["segment"] if len(later) > limit else None
+
+
+def file_sizes(path: Path) -> Iterator[int]:
+    """Yield the sizes of all files in a folder."""
+    for folder, _, names in os.walk(path):
+        for name in names:
+            with suppress(OSError):  # removed meanwhile
+                yield Path(folder, name).lstat().st_size
+
+
+def _row_count(file: str) -> int:
+    with _opened(file) as parquet:
+        return int(parquet.metadata.num_rows)
+
+
+def _opened(file: str) -> Any:
+    try:
+        return pq.ParquetFile(file)
+    except (OSError, pa.ArrowException) as failure:
+        text = str(failure).partition("\n")[0]
+        raise UserError(f"cannot read the file, it may be damaged: {text}", where=file) from failure
+
+
+def json_rows(table: Any) -> list[dict[str, Any]]:
+    """Return the rows of a table for JSON."""
+    return [json_value(row) for row in iter_rows(table.to_batches())]
+
+
+def accepted_form(headers: Mapping[bytes, bytes], forms: Sequence[str]) -> str:
+    """Return the first media type in an Accept header that is one of ``forms``; empty for JSON.
+
+    >>> accepted_form({b"accept": b"text/csv;q=0.9, application/json"}, [CSV, ARROW])
+    'text/csv'
+    """
+    for part in headers.get(b"accept", b"").decode("latin-1").lower().split(","):
+        form = part.partition(";")[0].strip()
+        if form in forms:
+            return form
+        if form in ("application/json", "*/*"):
+            return ""
+    return ""
+
+
+def encoded_table(table: Any, form: str) -> bytes:
+    """Return a table as an Arrow stream, a Parquet file or CSV."""
+    out = io.BytesIO()
+    if form == ARROW:
+        with pa.ipc.new_stream(out, table.schema) as stream:
+            stream.write_table(table)
+    elif form == PARQUET:
+        pq.write_table(table, out, compression="zstd")
+    else:
+        pa_csv.write_csv(_flat(table), out)
+    return out.getvalue()
+
+
+def _flat(table: Any) -> Any:
+    """Return a table whose nested and binary columns are texts, as `scoter sql --csv` prints them."""
+    columns = []
+    for name, column in zip(table.schema.names, table.columns, strict=True):
+        kind = column.type
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            values = (value[name] for value in iter_rows([*table.select([name]).to_batches()]))
+            column = pa.array([None if value is None else text_value(value) for value in values], pa.utf8())
+        columns.append(column)
+    return pa.table(columns, names=table.schema.names)

@@ -1,0 +1,151 @@
+"""Sessions for browsers: a key is exchanged for a cookie, and writes must come from the server's own pages."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from scoter.api import KeyScope, Problem
+from scoter.core.bounded import BoundedMap
+from scoter.web.asgi import Fields
+from scoter.web.keys import AccessControl, Admission, KeyCheck
+from scoter.web.problems import problem
+
+COOKIE: Final = "scoter_session"
+LIFETIME: Final = timedelta(hours=12)
+MAX_SESSIONS: Final = 1_000
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+_PORTS: Final = {"http": "80", "https": "443"}
+_FOREIGN: Final = problem(
+    403, "foreign-origin", "This request comes from another site.", "Its Origin header must name this server."
+)
+_NO_ORIGIN: Final = problem(
+    403, "no-origin", "A change with a session cookie needs an Origin header.", "Or send a key: Authorization: Bearer."
+)
+
+
+class BrowserSession(Struct, frozen=True):
+    """A session: the token of its key, which is checked at every request, and when the session ends."""
+
+    token: str
+    ends: float
+
+
+class Sessions:
+    """The sessions of a server, in memory; the least recently used is forgotten beyond a bound."""
+
+    def __init__(
+        self,
+        *,
+        most: int = MAX_SESSIONS,
+        lifetime: timedelta = LIFETIME,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._lifetime = lifetime.total_seconds()
+        self._clock = clock
+        self._all: BoundedMap[bytes, BrowserSession] = BoundedMap(most)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def create(self, token: str) -> tuple[str, datetime]:
+        """Return the secret of a new session, and when it ends."""
+        secret = secrets.token_urlsafe(32)
+        ends = self._clock() + self._lifetime
+        self._all.put(_digest(secret), BrowserSession(token, ends))
+        return secret, datetime.fromtimestamp(ends, UTC)
+
+    def find(self, secret: str) -> BrowserSession | None:
+        """Return a session that has not ended."""
+        found = self._all.get(_digest(secret))
+        if found is not None and found.ends <= self._clock():
+            self.end(secret)
+            return None
+        return found
+
+    def end(self, secret: str) -> None:
+        """End a session at once."""
+        self._all.pop(_digest(secret))
+
+
+class SessionAccess(AccessControl):
+    """Admits keys as ``AccessControl`` does, and sessions in place of keys.
+
+    A browser sends cookies, and reaches a server without keys, whatever page asked it to. So a change that is not
+    authorised by a key must come from a page of this server: its Origin must be that of the Host header.
+    """
+
+    def __init__(self, keys: KeyCheck, sessions: Sessions, *, required: bool, any_host: bool = False) -> None:
+        super().__init__(keys, required=required, any_host=any_host)
+        self.sessions = sessions
+
+    def admit(self, headers: Fields, needed: KeyScope | None, method: str = "GET") -> Admission:
+        fields = dict(headers)
+        if needed is None or b"authorization" in fields:
+            return super().admit(headers, needed, method)
+        secret = session_secret(fields.get(b"cookie", b""))
+        session = self.sessions.find(secret) if secret else None
+        if method not in _SAFE:
+            refused = _check_origin(fields.get(b"origin"), fields.get(b"host", b""), required=session is not None)
+            if refused is not None:
+                return Admission(refusal=refused)
+        if session is None:
+            return super().admit(headers, needed, method)
+        return self.admit_token(session.token, needed)
+
+
+def session_secret(cookie: bytes) -> str:
+    """Return the secret of the session in a Cookie header, or an empty string.
+
+    >>> session_secret(b"a=1; scoter_session=xyz")
+    'xyz'
+    """
+    try:
+        found = SimpleCookie(cookie.decode("latin-1")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+def session_cookie(secret: str, *, seconds: int, secure: bool) -> bytes:
+    """Return the value of a Set-Cookie header; with 0 seconds, the cookie is deleted."""
+    attributes = f"Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}"
+    return f"{COOKIE}={secret}; {attributes}{'; Secure' if secure else ''}".encode()
+
+
+def is_behind_tls(headers: dict[bytes, bytes]) -> bool:
+    """Return whether a browser uses https, as its own or a proxy's header says."""
+    return headers.get(b"x-forwarded-proto", b"").strip().lower() == b"https" or headers.get(
+        b"origin", b""
+    ).lower().startswith(b"https://")
+
+
+def _check_origin(origin: bytes | None, host: bytes, *, required: bool) -> Problem | None:
+    if origin is None:
+        return _NO_ORIGIN if required else None
+    return None if is_same_origin(origin.decode("latin-1"), host.decode("latin-1")) else _FOREIGN
+
+
+def is_same_origin(origin: str, host: str) -> bool:
+    """Return whether an Origin header names the host and port of a Host header.
+
+    >>> is_same_origin("https://crawls.example", "crawls.example"), is_same_origin("null", "crawls.example")
+    (True, False)
+    """
+    parts = urlsplit(origin.lower())
+    if parts.scheme not in _PORTS or not parts.netloc:
+        return False
+    default = f":{_PORTS[parts.scheme]}"
+    return parts.netloc.removesuffix(default) == host.lower().removesuffix(default)
+
+
+def _digest(secret: str) -> bytes:
+    return sha256(secret.encode("utf-8", "surrogateescape")).digest()

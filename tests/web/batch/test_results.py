@@ -1,0 +1,195 @@
+"""What a crawl has found, over HTTP: rows, hosts, segments, links, copies, texts, search and reports."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pyarrow as pa
+import pytest
+from tests.web.batch.crawls import SEED, BatchBench
+
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.store.tables import Table
+from scoter.web.batch import rows
+
+ARROW = "application/vnd.apache.arrow.stream"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> BatchBench:
+    found = BatchBench(tmp_path_factory.mktemp("crawls"))
+    found.add_crawl()
+    CrawlDir.create(found.folder.root / "empty", found.clock())
+    return found
+
+
+def stored(bench: BatchBench) -> list[dict[str, object]]:
+    with Table.open(bench.folder.root / "news" / "crawldb") as table:
+        found: list[dict[str, object]] = table.dataset().to_table(["key", "url", "status", "host"]).to_pylist()
+        return found
+
+
+async def keys(bench: BatchBench, query: str) -> list[str]:
+    """Return the keys on all pages of a query."""
+    found: list[str] = []
+    after = ""
+    for _ in range(1_000):
+        page = (await bench.client.get(f"/v1/crawls/news/urls?{query}&after={quote(after)}")).json
+        found += [row["key"] for row in page["rows"]]
+        if page["next"] is None:
+            return found
+        after = page["next"]
+    raise AssertionError("the pages do not end")
+
+
+async def test_pages_by_key_return_every_row_once_in_order(bench: BatchBench) -> None:
+    expected = sorted(str(row["key"]) for row in stored(bench))
+
+    for limit in (1, 7, 1_000):
+        assert await keys(bench, f"limit={limit}") == expected
+
+
+async def test_rows_are_filtered_by_status_and_host(bench: BatchBench) -> None:
+    all_rows = stored(bench)
+    for status in ("fetched", "unfetched", "gone"):
+        expected = sorted(str(row["key"]) for row in all_rows if row["status"] == status)
+        assert await keys(bench, f"limit=3&status={status}") == expected
+    for host in {str(row["host"]) for row in all_rows}:
+        expected = sorted(str(row["key"]) for row in all_rows if row["host"] == host)
+        assert await keys(bench, f"limit=5&host={host}") == expected
+
+
+async def test_the_work_per_page_is_limited_and_the_next_page_continues(
+    bench: BatchBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "_MAX_GROUPS", 0)
+
+    page = (await bench.client.get("/v1/crawls/news/urls?limit=5")).json
+
+    assert page["rows"] == []
+    assert page["next"] is not None
+
+
+@pytest.mark.parametrize("path", ["urls", "hosts"])
+async def test_rows_come_as_arrow_if_asked_for(path: str, bench: BatchBench) -> None:
+    got = await bench.client.get(f"/v1/crawls/news/{path}?limit=2", ("Accept", ARROW))
+
+    assert got.headers["content-type"] == ARROW
+    table = pa.ipc.open_stream(got.body).read_all()
+    assert table.num_rows == 2
+    as_json = (await bench.client.get(f"/v1/crawls/news/{path}?limit=2")).json
+    assert table.column_names == list(as_json["rows"][0])
+    assert got.headers["scoter-next"] == as_json["next"]
+
+
+async def test_hosts_have_their_urls_by_status(bench: BatchBench) -> None:
+    first = (await bench.client.get("/v1/crawls/news/hosts?limit=1")).json
+    rest = (await bench.client.get(f"/v1/crawls/news/hosts?after={first['next']}")).json
+
+    found = {row["host"]: row for row in (*first["rows"], *rest["rows"])}
+    all_rows = stored(bench)
+    assert found.keys() == {row["host"] for row in all_rows}
+    for host, row in found.items():
+        assert row["urls"] == sum(each["host"] == host for each in all_rows)
+        assert row["fetched"] == sum(each["host"] == host and each["status"] == "fetched" for each in all_rows)
+    assert rest["next"] is None
+
+
+async def test_segments_have_state_and_counts(bench: BatchBench) -> None:
+    found = (await bench.client.get("/v1/crawls/news/segments")).json["rows"]
+
+    assert [row["state"] for row in found] == ["applied", "applied"]
+    assert all(row["generated"] == row["fetched"] > 0 for row in found)
+    page = (await bench.client.get("/v1/crawls/news/segments?limit=1")).json
+    assert page["next"] == found[0]["segment"]
+
+
+async def test_one_url_is_explained(bench: BatchBench) -> None:
+    found = (await bench.client.get(f"/v1/crawls/news/url?url={SEED}")).json
+    unknown = (await bench.client.get("/v1/crawls/news/url?url=http://x.example/")).json
+
+    assert found["verdict"].startswith("fetched")
+    assert found["facts"]["record"]["status"] == "fetched"
+    assert found["facts"]["fetches"][0]["http_status"] == 200
+    assert unknown["verdict"].startswith("never fetched") or unknown["verdict"].startswith("unknown")
+
+
+async def test_inlinks_and_outlinks_are_shown_in_pages(bench: BatchBench) -> None:
+    out = (await bench.client.get(f"/v1/crawls/news/outlinks?url={SEED}")).json
+    part = (await bench.client.get(f"/v1/crawls/news/outlinks?url={SEED}&offset=1&limit=1")).json
+
+    assert out["count"] == len(out["rows"]) > 2
+    assert part["rows"] == out["rows"][1:2]
+    for row in out["rows"][:3]:
+        if row["host"] != "www.grebe0.test":
+            back = (await bench.client.get(f"/v1/crawls/news/inlinks?url={quote(row['url'])}")).json
+            assert SEED in {each["url"] for each in back["rows"]}
+
+
+async def test_an_archived_copy_is_sent_as_bytes_that_no_browser_runs(bench: BatchBench) -> None:
+    got = await bench.client.get(f"/v1/crawls/news/copy?url={SEED}")
+
+    assert got.status == 200
+    assert b"<html" in got.body.lower()
+    assert got.headers["content-type"] == "application/octet-stream"
+    assert got.headers["content-security-policy"].startswith("sandbox")
+    assert got.headers["x-content-type-options"] == "nosniff"
+    assert got.headers["content-disposition"] == "attachment"
+    assert got.headers["scoter-status"] == "200"
+    assert (await bench.client.get("/v1/crawls/news/copy?url=http://x.example/")).status == 404
+
+
+async def test_the_text_of_a_page_is_shown(bench: BatchBench) -> None:
+    found = (await bench.client.get(f"/v1/crawls/news/text?url={SEED}")).json
+
+    assert found["title"]
+    assert len(found["text"]) > 50
+    assert (await bench.client.get("/v1/crawls/news/text?url=http://x.example/")).status == 404
+
+
+async def test_pages_are_searched(bench: BatchBench) -> None:
+    found = (await bench.client.get("/v1/crawls/news/search?q=host:www.grebe0.test&limit=2")).json
+    without = await bench.client.get("/v1/crawls/empty/search?q=x")
+
+    assert found["total"] > 0
+    assert found["hits"][0]["url"].startswith("http://www.grebe0.test/")
+    assert without.status == 422
+    assert "no index" in without.json["title"]
+
+
+async def test_reports_are_listed_and_answered(bench: BatchBench) -> None:
+    listed = (await bench.client.get("/v1/crawls/news/reports")).json["reports"]
+    found = (await bench.client.get("/v1/crawls/news/reports/pages-from?site=www.grebe0.test&limit=3")).json
+    unknown = await bench.client.get("/v1/crawls/news/reports/nonsense")
+
+    assert "pages-from" in {each["name"] for each in listed}
+    assert len(found["rows"]) == 3
+    assert unknown.status == 404
+    assert "pages-from" in unknown.json["accepted"]
+
+
+@pytest.mark.parametrize(
+    ("query", "where"),
+    [
+        ("urls?status=nonsense", "?status"),
+        ("urls?limit=0", "?limit"),
+        ("urls?limit=1001", "?limit"),
+        ("urls?colour=red", ""),
+        ("url?url=x", "?url"),
+        ("url", ""),
+        ("reports/pages-from", "?site"),
+        ("reports/errors?site=a.example", "?site"),
+        ("copy?url=http://a.example/&segment=..", ""),
+        ("search?q=", "?q"),
+    ],
+)
+async def test_wrong_parameters_are_refused(query: str, where: str, bench: BatchBench) -> None:
+    got = await bench.client.get(f"/v1/crawls/news/{query}")
+
+    assert (got.status, got.json.get("where", "")) == (422, where)
+
+
+@pytest.mark.parametrize("path", ["urls", "hosts", "segments", "progress", f"inlinks?url={SEED}", f"url?url={SEED}"])
+async def test_a_crawl_without_data_is_not_a_defect(path: str, bench: BatchBench) -> None:
+    assert (await bench.client.get(f"/v1/crawls/empty/{path}")).status in (200, 422)

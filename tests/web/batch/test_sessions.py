@@ -1,0 +1,117 @@
+"""Keys, scopes, session cookies, and protection against pages of other sites."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.web.batch.crawls import BatchBench
+
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.web.batch.sessions import Sessions
+
+OWN = ("Origin", "http://127.0.0.1:8010")
+
+
+async def log_in(bench: BatchBench, *scopes: str) -> tuple[str, str]:
+    """Exchange a new key for a cookie, and return the header that sends it."""
+    got = await bench.client.ask("POST", "/v1/session", headers=(await bench.token(*scopes),))
+    assert got.status == 201
+    return "Cookie", got.headers["set-cookie"].partition(";")[0]
+
+
+async def test_requests_need_a_key_with_the_right_scope(tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path, required=True, program=["/bin/true"])
+    CrawlDir.create(tmp_path / "news", bench.clock())
+    reader, writer = await bench.token("read"), await bench.token("submit")
+
+    assert (await bench.client.get("/v1/crawls")).status == 401
+    assert (await bench.client.get("/v1/crawls", reader)).status == 200
+    assert (await bench.client.post("/v1/crawls/news/jobs", {}, reader)).status == 403
+    assert (await bench.client.post("/v1/crawls/news/jobs", {}, writer)).status == 202
+    assert (await bench.client.get("/v1/keys", writer)).status == 403
+    assert (await bench.client.get("/healthz")).status == 200
+
+
+async def test_a_key_is_exchanged_for_a_cookie_that_is_safe_and_can_be_revoked(tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path, required=True)
+    key = await bench.token("read")
+
+    got = await bench.client.ask("POST", "/v1/session", headers=(key,))
+    cookie = got.headers["set-cookie"]
+    sent = ("Cookie", cookie.partition(";")[0])
+
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+    assert "Secure" not in cookie
+    assert (await bench.client.get("/v1/session", sent)).json["scopes"] == ["read"]
+    assert (await bench.client.get("/v1/crawls", sent)).status == 200
+    ended = await bench.client.ask("DELETE", "/v1/session", headers=(sent, OWN))
+    assert "Max-Age=0" in ended.headers["set-cookie"]
+    assert (await bench.client.get("/v1/crawls", sent)).status == 401
+
+
+async def test_behind_tls_the_cookie_is_secure(tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path, required=True)
+    headers = (await bench.token("read"), ("X-Forwarded-Proto", "https"))
+
+    got = await bench.client.ask("POST", "/v1/session", headers=headers)
+
+    assert "; Secure" in got.headers["set-cookie"]
+
+
+async def test_a_session_ends_after_its_lifetime_and_with_its_key(tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path, required=True)
+    first, second = await log_in(bench, "read"), await log_in(bench, "read")
+
+    await bench.keys.revoke(bench.keys.all()[0].id)
+    assert (await bench.client.get("/v1/crawls", first)).status == 401
+    assert (await bench.client.get("/v1/crawls", second)).status == 200
+    bench.clock.now += timedelta(hours=13)
+    assert (await bench.client.get("/v1/crawls", second)).status == 401
+
+
+def test_the_number_of_sessions_is_bounded() -> None:
+    sessions = Sessions(most=2)
+
+    first, _ = sessions.create("a")
+    for _ in range(5):
+        sessions.create("b")
+
+    assert len(sessions) == 2
+    assert sessions.find(first) is None
+
+
+async def test_a_session_cannot_be_opened_without_a_key(tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path)
+
+    assert (await bench.client.ask("POST", "/v1/session")).status == 401
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://127.0.0.1:8010", 202),
+        ("http://127.0.0.1:9999", 403),
+        ("https://evil.example", 403),
+        ("http://127.0.0.1:8010.evil.example", 403),
+        ("null", 403),
+        ("", 403),
+    ],
+)
+async def test_a_write_with_a_cookie_must_come_from_the_server_itself(origin: str, status: int, tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path, required=True, program=["/bin/true"])
+    CrawlDir.create(tmp_path / "news", bench.clock())
+    headers = [await log_in(bench, "read", "submit"), *([("Origin", origin)] if origin else [])]
+
+    assert (await bench.client.post("/v1/crawls/news/jobs", {}, *headers)).status == status
+
+
+async def test_without_keys_a_page_of_another_site_cannot_write(tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path, program=["/bin/true"])
+    CrawlDir.create(tmp_path / "news", bench.clock())
+
+    foreign = await bench.client.post("/v1/crawls/news/jobs", {}, ("Origin", "https://evil.example"))
+    own = await bench.client.post("/v1/crawls/news/jobs", {}, OWN)
+
+    assert (foreign.status, own.status) == (403, 202)

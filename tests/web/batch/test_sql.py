@@ -1,0 +1,142 @@
+"""SQL over HTTP: read-only, limited, and unable to leave the views of its crawl."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.web.batch.crawls import BatchBench, names
+
+PATH = "/v1/crawls/news/sql"
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> BatchBench:
+    root = tmp_path_factory.mktemp("sql")
+    (root / "secret.txt").write_text("a secret")
+    (root / "secret.csv").write_text("a,b\n1,secret\n")
+    found = BatchBench(root)
+    found.add_crawl()
+    found.add_crawl("other")
+    return found
+
+
+async def test_a_query_returns_rows_as_json_csv_arrow_or_parquet(bench: BatchBench) -> None:
+    order = {"query": "select url, status, metadata, signature from crawldb order by key", "limit": 3}
+
+    as_json = (await bench.client.post(PATH, order)).json
+    as_csv = await bench.client.post(PATH, order, ("Accept", "text/csv"))
+    arrow = await bench.client.post(PATH, order, ("Accept", "application/vnd.apache.arrow.stream"))
+    parquet = await bench.client.post(PATH, order, ("Accept", "application/vnd.apache.parquet"))
+
+    assert as_json["columns"] == ["url", "status", "metadata", "signature"]
+    assert as_json["truncated"] is True
+    urls = [row["url"] for row in as_json["rows"]]
+    assert len(urls) == 3
+    assert [row["url"] for row in csv.DictReader(io.StringIO(as_csv.body.decode()))] == urls
+    assert pa.ipc.open_stream(arrow.body).read_all()["url"].to_pylist() == urls
+    assert pq.read_table(io.BytesIO(parquet.body))["url"].to_pylist() == urls
+    assert parquet.headers["scoter-truncated"] == "1"
+
+
+ATTACKS = (
+    "select * from read_text('{root}/secret.txt')",
+    "select * from read_csv('{root}/secret.csv')",
+    "select * from '{root}/secret.csv'",
+    "from read_blob('/etc/passwd')",
+    "select * from glob('/etc/*')",
+    "select * from read_parquet('{root}/other/crawldb/*/*.parquet')",
+    "select * from read_parquet('{root}/news/../other/crawldb/v000001/part-00001.parquet')",
+    "select * from read_json('http://127.0.0.1:1/x')",
+    "select * from 's3://bucket/x.parquet'",
+    "copy crawldb to '{root}/out.csv'",
+    "copy (select 1) to program 'touch {root}/out'",
+    "export database '{root}/out'",
+    "attach '{root}/out.db' as x",
+    "attach '{root}/.scoter/service.sqlite' as s (type sqlite)",
+    "install httpfs",
+    "load httpfs",
+    "select 1; load sqlite",
+    "set enable_external_access = true",
+    "set memory_limit = '100GB'; select 1",
+    "call pragma_version()",
+    "create table t as select 1; copy t to '{root}/out.csv'",
+    "create secret (type s3)",
+    "drop view crawldb",
+    "insert into segments values (1)",
+    "update segments set urls = 0",
+    "delete from segments",
+    "checkpoint",
+    "explain analyze copy (select 1) to '{root}/out.csv'",
+    "with x as (select 1) insert into segments select * from x",
+    "select * from query('copy (select 1) to ''{root}/out.csv''')",
+    "select * from sniff_csv('{root}/secret.csv')",
+    "select * from parquet_metadata('{root}/other/crawldb/v000001/part-00001.parquet')",
+    "import database '{root}'",
+    "select getenv('HOME')",
+    "",
+    ";",
+    "select 1; select 2",
+    "nonsense",
+)
+
+
+@pytest.mark.slow
+async def test_no_statement_reads_or_writes_files_or_opens_connections(bench: BatchBench) -> None:
+    root = bench.folder.root
+    before = names(root)
+
+    for attack in ATTACKS:
+        got = await bench.client.post(PATH, {"query": attack.format(root=root)})
+
+        assert got.status == 422, (attack, got)
+        assert b"a secret" not in got.body
+        assert b"root:" not in got.body
+    assert names(root) == before
+
+
+@pytest.mark.parametrize(
+    ("attack"), ["select * from read_text('/etc/passwd')", "copy crawldb to 'x.csv'", "attach 'x.db' as x", "load json"]
+)
+async def test_files_and_extensions_are_out_of_reach(attack: str, bench: BatchBench) -> None:
+    got = await bench.client.post(PATH, {"query": attack})
+
+    assert (got.status, got.json["where"]) == (422, "/query")
+    assert not Path("x.csv").exists()  # noqa: ASYNC240
+
+
+async def test_a_query_that_takes_too_long_is_ended(bench: BatchBench) -> None:
+    query = "select count(*) from range(10000000000) a, range(10000000000) b"
+
+    got = await bench.client.post(PATH, {"query": query, "seconds": 0.2})
+
+    assert (got.status, got.json["type"]) == (422, "urn:scoter:problem:too-slow")
+
+
+@pytest.mark.slow
+async def test_a_query_that_needs_too_much_memory_is_ended(bench: BatchBench) -> None:
+    query = "select list(x) from range(200000000) t(x)"
+
+    got = await bench.client.post(PATH, {"query": query, "seconds": 50})
+
+    assert got.status == 422
+    assert "memory" in got.json["detail"]
+
+
+async def test_a_result_that_is_too_large_is_refused(bench: BatchBench) -> None:
+    query = "select repeat('x', 10000) from range(4000)"
+
+    got = await bench.client.post(PATH, {"query": query, "limit": 10_000, "seconds": 60})
+
+    assert got.status == 422
+    assert "too large" in got.json["detail"]
+
+
+async def test_limits_beyond_those_of_the_server_are_refused(bench: BatchBench) -> None:
+    for change in ({"limit": 1_000_000}, {"seconds": 3_600}, {"limit": 0}, {"seconds": 0}):
+        assert (await bench.client.post(PATH, {"query": "select 1", **change})).status == 422
