@@ -9,9 +9,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo test test-slow test-browser test-spark test-compiled test-install check fmt docs clean \
-  wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch kill-batch kill-live \
-  kill-fetchers bench bench-fetch bench-parse bench-batch bench-tables bench-live bench-compiled nginx wrk
+.PHONY: help setup dev demo test test-slow test-browser test-spark test-clients test-indexes test-compiled test-install check fmt docs clean \
+  wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch kill-live \
+  kill-fetchers bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled nginx wrk
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -33,11 +33,11 @@ $(DEV): pyproject.toml constraints.txt
 demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
 	@$(BIN)/python examples/demo.py
 
-# Temporary files in memory: many tests wait for the disk.
-PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n auto --dist loadfile
+# Temporary files in memory: many tests wait for the disk. Half as many workers again as cores: many wait for a clock.
+PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n $(shell echo $$(($$(nproc) * 3 / 2))) --dist loadfile
 
 test: $(DEV) ## Run the tests, except for the following.
-	@$(PYTEST) -m "not browser and not spark and not slow"
+	@$(PYTEST) -m "not browser and not spark and not slow and not clients and not indexes"
 
 test-slow: $(DEV) ## Run the tests that start whole services, kill processes, fill disks or parse hostile content.
 	@$(PYTEST) -m slow tests
@@ -50,7 +50,32 @@ test-browser: $(DEV) ## Run the tests that need Chromium (installed with apt-get
 test-spark: $(DEV) ## Run the engine contract and every job on Spark in local mode (Java is installed with apt-get when run as root).
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
 	@$(PIP) -e '.[dev,spark]'
-	@$(BIN)/pytest -m spark
+	@JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(BIN)/pytest -m spark --timeout 1200
+
+# The generators have an environment of their own, because their dependencies conflict with ours.
+CLIENTS := build/clients
+$(CLIENTS)/.ready:
+	@command -v npm >/dev/null || { apt-get update -qq && apt-get install -y -qq npm >/dev/null; }
+	@rm -rf $(CLIENTS) && $(PYTHON) -m venv $(CLIENTS)
+	@$(CLIENTS)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  'datamodel-code-generator>=0.89,<0.90' 'openapi-python-client>=0.29,<0.30'
+	@npm install --prefix $(CLIENTS) --silent --no-audit --no-fund --no-package-lock openapi-typescript@7 typescript@5
+	@touch $@
+
+test-clients: $(DEV) $(CLIENTS)/.ready ## Generate clients from the OpenAPI document and use them (npm is installed with apt-get when run as root).
+	@$(BIN)/pytest -m clients tests
+
+# Servers for the tests of index writers, from Maven. Debian starts a RabbitMQ of its own unless told otherwise.
+SERVERS := build/servers
+$(SERVERS)/.ready: $(wildcard tests/servers/pom.xml tests/servers/*/pom.xml)
+	@command -v mvn >/dev/null && command -v javac >/dev/null && test -d /usr/lib/rabbitmq || \
+	  { apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq default-jdk-headless maven rabbitmq-server >/dev/null; }
+	@rm -rf $(SERVERS)
+	@mvn --quiet --batch-mode --threads 3 --file tests/servers dependency:copy-dependencies
+	@touch $@
+
+test-indexes: $(DEV) $(SERVERS)/.ready ## Run the index writers against OpenSearch, Solr, Kafka and RabbitMQ (installed with Maven, and apt-get when run as root).
+	@$(BIN)/pytest -m indexes tests/contract
 
 check: $(DEV) ## Run the linters, the type checker and the import contracts.
 	@$(BIN)/ruff check --quiet
@@ -87,12 +112,13 @@ $(COMPILED)/.ready: $(WHEEL)
 	@touch $@
 
 test-compiled: $(COMPILED)/.ready ## Run the tests of the compiled modules, and a crawl and a service with them.
-	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark" -n auto --dist loadfile \
+	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not clients and not indexes" -n auto --dist loadfile \
 	  tests/core tests/fetch tests/store tests/parse tests/batch/test_fetch_job.py tests/live/workers/test_dispatcher.py tests/live/content \
 	  tests/web/service/test_service.py
 
 docs: $(DEV) ## Generate the docs pages that come from the code.
 	@$(BIN)/python -m scoter.config.docs docs/settings.md
+	@$(BIN)/python -m scoter.cli.counterparts tests/config/data docs/nutch-counterparts.md
 
 MUTANTS ?= 40
 MUTANT_SEED ?= 1
@@ -128,7 +154,7 @@ $(SCRAPY):
 
 nginx:
 	@command -v nginx >/dev/null || test -x /usr/sbin/nginx || \
-	  { test "$$(id -u)" = 0 && apt-get install -y -qq nginx-light >/dev/null; } || \
+	  { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq nginx-light >/dev/null; } || \
 	  { echo "nginx is needed: apt-get install nginx-light" >&2; exit 2; }
 
 wrk:
@@ -160,9 +186,37 @@ truth-batch: $(DEV) ## Crawl three synthetic webs with faults to the end; every 
 	@$(BIN)/python -m tests.long.batch_truth --hosts 8 --pages 96 --seeds 2 3
 	@$(BIN)/python -m tests.long.batch_truth --hosts 20 --pages 400 --seeds 4
 
+traps: $(DEV) ## Crawl sites with endless calendars, loops and session ids; 95 % of the requests must be for real pages.
+	@$(BIN)/python -m tests.long.traps
+
+NUTCH_PAGES ?= 20000
+nutch-import: $(DEV) ## Import crawls written with Nutch's own classes and compare every field; needs Maven and a JDK.
+	@command -v mvn >/dev/null || { apt-get update -qq && apt-get install -y -qq maven default-jdk-headless >/dev/null; }
+	@$(BIN)/python -m tests.long.nutch_import --jars build/nutch --large $(NUTCH_PAGES)
+
+REPLAY_VENV := .venv-replay
+$(REPLAY_VENV)/.ready:
+	@test -x $(REPLAY_VENV)/bin/python || $(PYTHON) -m venv $(REPLAY_VENV)
+	@$(REPLAY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'pywb>=2.9,<3' 'cdxj-indexer>=1.5,<2' 'wacz>=0.6,<0.7'
+	@touch $@
+
+replay: $(DEV) $(REPLAY_VENV)/.ready ## Replay every page of a crawl with pywb from our index; compare the keys with cdxj-indexer's; validate WACZ exports.
+	@$(BIN)/python -m tests.long.replay --tools $(REPLAY_VENV)/bin
+
 ROWS ?= 10000000
 bench-tables: $(DEV) ## Measure the jobs over a crawldb of ROWS (10 million) URLs.
 	@$(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
+
+NODES ?= 10000000
+LINKS ?= 100000000
+NETWORKIT := $(BENCH_VENV)/.networkit
+$(NETWORKIT):
+	@test -x $(BENCH_VENV)/bin/python || $(PYTHON) -m venv $(BENCH_VENV)
+	@$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'networkit>=11,<12'
+	@touch $@
+
+bench-links: $(DEV) $(NETWORKIT) ## Measure a link graph of NODES (10 million) and LINKS (100 million): build, PageRank, update; next to networkit.
+	@$(BIN)/python -m benchmarks.links --nodes $(NODES) --links $(LINKS) --peer $(BENCH_VENV)/bin/python
 
 # Colly, a peer of the crawl benchmark, is built where Go is installed.
 COLLY := build/colly/colly-crawl
@@ -180,9 +234,17 @@ bench-batch: $(COMPILED)/.ready $(SCRAPY) $(COLLY) nginx ## Measure crawls of re
 bench-compiled: $(DEV) nginx ## Measure what compiling each module with mypyc gains in a crawl, a fetch and a parse.
 	@$(BIN)/python -m benchmarks.compiled
 
+EXPORT_PAGES ?= 40000
+bench-export: $(DEV) ## Measure exports of EXPORT_PAGES (40,000) pages and the corpus, next to a bare loop over the same rows.
+	@$(BIN)/python -m benchmarks.export --pages $(EXPORT_PAGES)
+
+SEARCH_PAGES ?= 200000
+bench-search: $(DEV) ## Measure search on SEARCH_PAGES (200,000) pages: recall and rank next to SQLite FTS5, cost next to plain tantivy.
+	@$(BIN)/python -m benchmarks.search --pages $(SEARCH_PAGES)
+
 BENCH_SECONDS ?= 120
 bench-live: $(COMPILED)/.ready nginx wrk ## Measure the live service: messages for BENCH_SECONDS (120), lookups, memory; needs nginx and wrk.
 	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.live --seconds $(BENCH_SECONDS)
 
 clean: ## Remove everything the other targets made.
-	rm -rf build dist $(VENV) $(BENCH_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build dist $(VENV) $(BENCH_VENV) $(REPLAY_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

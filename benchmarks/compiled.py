@@ -1,21 +1,23 @@
 """Measure what compiling each module with mypyc gains in a whole crawl, a fetch and a parse.
 
-    python -m benchmarks.compiled [--modules core/url.py ...] [--rounds 5] [--crawls 3]
+    python -m benchmarks.compiled [--modules core/url.py ...]
 
 A sampling profile of the pure build comes first: a module that takes less than 1 % of a workload cannot gain 1 % of it
 and is not measured there. Every other module is compiled alone, in a copy of the tree that is otherwise pure Python.
-Its gain is the CPU time it saves there, in percent of the pure tree's; the two are measured alternately, and the best
-round of each counts. A module pays if it gains at least 1 % of one of the three.
+Its gain is what it saves there, in percent of the pure tree's cost. A module pays if it gains at least 1 % of one of
+the three; once it does, the slower measurements are left out.
 
-The crawl is 1,500 realistic pages on 15 hosts; the fetch is 6,000 pages with queues, robots.txt and archive; the parse
-is pages of 25 and 125 KB with links, metadata and signature. Without ``--modules``, every module that takes at least
-1 % of a workload is measured.
+The cost is the number of instructions, counted by Valgrind: unlike CPU time, it is the same on a busy or virtual
+machine. Every workload runs in two sizes, and the difference counts, which leaves the start-up out. The crawl is the
+step of a crawl that fetches and parses realistic pages on several hosts (the other steps run in DuckDB, which deadlocks
+under Valgrind, and hardly use these modules); the fetch has queues, robots.txt and the archive; the parse is pages of
+25 and 125 KB with links, metadata and signature. Without ``--modules``, every module that takes at least 1 % of a
+workload is measured.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shutil
 import subprocess
@@ -25,12 +27,13 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.batch.__main__ import crawl_arguments
+from benchmarks.batch.__main__ import crawl_settings
 from benchmarks.batch.profile import shares
-from benchmarks.batch.site import Site
+from benchmarks.batch.site import Site, address
 from benchmarks.batch.site import serving as serve_crawl
 from benchmarks.fetch.site import write as write_pages
 from benchmarks.nginx import free_port
@@ -38,6 +41,8 @@ from benchmarks.nginx import serving as serve_pages
 
 ROOT = Path(__file__).parents[1]
 PAYS = 0.01
+VALGRIND = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--trace-children=yes", "--quiet")
+PREPARED = "a copy of "
 TODAY = "all that are compiled today"
 
 
@@ -53,30 +58,60 @@ def compiled_modules() -> list[str]:
 
 
 class Workload(NamedTuple):
-    """Something to measure: the module that does it, and its arguments."""
+    """Something to measure: the module that does it, and its arguments for two amounts of work and for a profile."""
 
     module: str
-    arguments: tuple[str, ...]
-    rounds: int
+    small: tuple[str, ...]
+    large: tuple[str, ...]
+    profiled: tuple[str, ...]
 
-    def seconds(self, tree: Path) -> float:
-        """Return the CPU seconds it takes on a tree, with all its processes."""
-        before = os.times()
-        out = run(tree, "-m", self.module, *self._fresh())
-        after = os.times()
-        if self.module == "scoter.cli.main":
-            return after.children_user + after.children_system - before.children_user - before.children_system
-        return float(json.loads(out)["cpu"])  # these leave their start-up out
+    def cost(self, tree: Path) -> int:
+        """Return the instructions that the larger amount of work takes more, on a tree, in all processes."""
+        return self._instructions(tree, self.large) - self._instructions(tree, self.small)
+
+    def _instructions(self, tree: Path, arguments: Sequence[str]) -> int:
+        with tempfile.TemporaryDirectory() as folder:
+            count = [*VALGRIND, f"--cachegrind-out-file={folder}/%p"]
+            run(tree, "-m", self.module, *_fresh(arguments), under=count)
+            return sum(
+                int(line.split()[1])
+                for file in Path(folder).iterdir()
+                for line in file.read_text().splitlines()
+                if line.startswith("summary:")
+            )
 
     def shares(self, tree: Path) -> dict[str, float]:
         """Return the share of each of Scoter's modules, by path relative to ``src/scoter``."""
         with tempfile.TemporaryDirectory() as folder:
-            run(tree, "-m", "benchmarks.batch.profile", folder, self.module, *self._fresh())
+            run(tree, "-m", "benchmarks.batch.profile", folder, self.module, *_fresh(self.profiled))
             found = shares(Path(folder))
         return {name.removeprefix("scoter.").replace(".", "/") + ".py": share for name, share in found.items()}
 
-    def _fresh(self) -> list[str]:
-        return [each.replace("NEW", tempfile.mkdtemp()) for each in self.arguments]
+
+def _fresh(arguments: Sequence[str]) -> list[str]:
+    """Return arguments with a copy of each prepared crawl."""
+    copies = [each.partition(PREPARED) for each in arguments]
+    return [
+        str(shutil.copytree(path, tempfile.mkdtemp(), dirs_exist_ok=True)) if mark else each
+        for each, (_, mark, path) in zip(arguments, copies, strict=True)
+    ]
+
+
+def prepared_fetch(port: int, site: Site) -> tuple[str, ...]:
+    """Prepare a crawl of all pages of a site, and return the arguments of the command that fetches and parses them."""
+    folder = Path(tempfile.mkdtemp())
+    seeds = folder / "seeds.txt"
+    seeds.write_text(
+        "".join(
+            f"http://{address(host)}:{port}/{number}.html\n"
+            for host in range(site.hosts)
+            for number in range(site.pages_per_host)
+        )
+    )
+    settings = crawl_settings(port)
+    run(ROOT / "src", "-m", "scoter.cli.main", *settings, "inject", str(folder / "crawl"), str(seeds))
+    run(ROOT / "src", "-m", "scoter.cli.main", *settings, "generate", str(folder / "crawl"))
+    return (*settings, "fetch", f"{PREPARED}{folder / 'crawl'}", "--parse", "--quiet")
 
 
 def build(folder: Path, modules: Sequence[str]) -> Path:
@@ -103,12 +138,12 @@ def build(folder: Path, modules: Sequence[str]) -> Path:
     return folder
 
 
-def run(tree: Path, *arguments: str) -> str:
-    """Run Python on one of the trees and return what it prints."""
+def run(tree: Path, *arguments: str, under: Sequence[str] = ()) -> str:
+    """Run Python on one of the trees, under another program if given, and return what it prints."""
     done = subprocess.run(
-        [sys.executable, *arguments],
+        [*under, sys.executable, *arguments],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{tree}{os.pathsep}{ROOT}"},
+        env={**os.environ, "PYTHONPATH": f"{tree}{os.pathsep}{ROOT}", "PYTHONHASHSEED": "0"},
         capture_output=True,
         text=True,
         check=False,
@@ -118,37 +153,26 @@ def run(tree: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def parse() -> float:
-    """Return the CPU seconds of parsing a set of pages, by the best time of each page."""
-    from benchmarks.bench_parse import KINDS, Ours, measured
+def parse(count: int) -> None:
+    """Parse so many pages of each kind."""
+    from benchmarks.bench_parse import KINDS, Ours
     from benchmarks.pages import page
     from scoter.core.page import Content
     from scoter.core.url import canonical
 
-    ours, total = Ours(), 0.0
+    ours = Ours()
     for kind in KINDS:
-        contents = [
-            Content(url=canonical(f"http://a.example/{number}.html"), media_type="text/html", body=body)
-            for number in range(5)
-            for body in [page(kind.size, kind.links, number)]
-        ]
-        best = measured({"everything": ours.everything, "metadata": ours.metadata}, contents)
-        total += sum(best.values()) / kind.size  # so that small and large pages weigh the same
-    return total
-
-
-def gain(workload: Workload, pure: Path, tree: Path) -> float:
-    """Measure both trees alternately; return the share saved, by the best round of each."""
-    best = {pure: float("inf"), tree: float("inf")}
-    for _ in range(workload.rounds):
-        for each in best:
-            best[each] = min(best[each], workload.seconds(each))
-    return 1 - best[tree] / best[pure]
+        for number in range(count):
+            url = canonical(f"http://a.example/{number}.html")
+            content = Content(url=url, media_type="text/html", body=page(kind.size, kind.links, number))
+            ours.everything(content)
+            ours.metadata(content)
 
 
 def measure(workloads: dict[str, Workload], modules: Sequence[str], folder: Path) -> None:
     """Print the table."""
     pure = build(folder / "pure", [])
+    costs = {name: workload.cost(pure) for name, workload in workloads.items()}
     profiles = {name: workload.shares(pure) for name, workload in workloads.items()}
     busy = sorted({module for profile in profiles.values() for module, share in profile.items() if share >= PAYS})
     modules = modules or [module for module in busy if (ROOT / "src" / "scoter" / module).is_file()]
@@ -161,8 +185,8 @@ def measure(workloads: dict[str, Workload], modules: Sequence[str], folder: Path
             continue
         cells, pays = [], False
         for name, workload in workloads.items():
-            share = 1.0 if title == TODAY else profiles[name].get(title, 0.0)
-            gained = gain(workload, pure, tree) if share >= PAYS else None
+            is_measured = title == TODAY or (not pays and profiles[name].get(title, 0.0) >= PAYS)
+            gained = 1 - workload.cost(tree) / costs[name] if is_measured else None
             pays |= gained is not None and gained >= PAYS
             cells.append("–" if gained is None else f"{100 * gained:.1f} %")
         print(
@@ -175,29 +199,32 @@ def measure(workloads: dict[str, Workload], modules: Sequence[str], folder: Path
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--modules", nargs="*", default=[], help="paths relative to src/scoter")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds of a fetch and of a parse")
-    parser.add_argument("--crawls", type=int, default=3, help="rounds of a crawl")
-    parser.add_argument("--parse", action="store_true", help="only parse, and print the CPU seconds")
+    parser.add_argument("--parse", type=int, help="only parse this many pages of each kind")
     asked = parser.parse_args()
     if asked.parse:
-        print(json.dumps({"cpu": parse()}))
+        parse(asked.parse)
         return 0
+    if shutil.which(VALGRIND[0]) is None:
+        print("bench-compiled needs valgrind: apt-get install valgrind", file=sys.stderr)
+        return 2
     began = time.monotonic()
-    site = Site(page_bytes=25_000, links=50, hosts=15)
-    with tempfile.TemporaryDirectory() as name:
+    sites = [Site(page_bytes=25_000, links=50, hosts=4, pages_per_host=pages) for pages in (10, 60, 400)]
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         tempfile.tempdir = name
-        crawled, fetched = Path(name) / "crawled", Path(name) / "fetched"
-        crawled.mkdir()
+        fetched = Path(name) / "fetched"
         fetched.mkdir()
         write_pages(fetched)
-        with serve_crawl(crawled, site) as crawl_port, serve_pages(fetched, free_port()) as fetch_port:
-            crawl = crawl_arguments(crawl_port, Path("NEW/crawl"), site.seeds(crawl_port))
-            workloads = {
-                "crawl": Workload("scoter.cli.main", tuple(crawl), asked.crawls),
-                "fetch": Workload("benchmarks.fetch.ours", ("archive", str(fetch_port), "6000", "50"), asked.rounds),
-                "parse": Workload("benchmarks.compiled", ("--parse",), asked.rounds),
-            }
-            measure(workloads, asked.modules, Path(name))
+        fetch_port = stack.enter_context(serve_pages(fetched, free_port()))
+        crawls = [
+            prepared_fetch(stack.enter_context(serve_crawl(Path(tempfile.mkdtemp()), site)), site) for site in sites
+        ]
+        fetches = [("archive", str(fetch_port), pages, "20") for pages in ("100", "500", "6000")]
+        workloads = {
+            "parse": Workload("benchmarks.compiled", ("--parse", "1"), ("--parse", "4"), ("--parse", "60")),
+            "fetch": Workload("benchmarks.fetch.ours", *fetches),
+            "crawl": Workload("scoter.cli.main", *crawls),
+        }
+        measure(workloads, asked.modules, Path(name))
     print(f"took {time.monotonic() - began:,.0f} s")
     return 0
 

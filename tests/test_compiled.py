@@ -45,3 +45,13 @@ def test_no_plugin_is_compiled() -> None:
     modules = {entry.partition(":")[0] for names in points for entry in names.values()}
 
     assert modules & NAMES == set()
+
+
+@pytest.mark.parametrize("module", COMPILED)
+def test_no_attribute_becomes_a_keyword_of_c(module: str) -> None:
+    """mypyc puts an underscore before the name of an attribute, and gcc has keywords such as ``__inline``."""
+    tree = ast.parse((ROOT / module).read_text())
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    keywords = "alignof asm attribute complex const imag inline label real restrict signed thread typeof volatile"
+
+    assert attributes & {f"_{word}" for word in keywords.split()} == set()

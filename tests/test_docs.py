@@ -6,9 +6,11 @@ import ast
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from tests.cli.conftest import run_in_process
@@ -20,6 +22,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md")])
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+EXAMPLES = {"nutch-import.md": "nutch-crawl", "hosts.md": "nutch-crawl"}
+"""Examples that the commands of a page use."""
 # Commands that set up environments, serve until interrupted, or run this test.
 NOT_RUN = ("make ", "pip ", "scoter simweb", "nginx ", "curl ", "git ")
 
@@ -38,6 +42,8 @@ def sessions() -> list[tuple[str, list[tuple[str, str]]]]:
 
 @pytest.mark.parametrize(("page", "commands"), sessions(), ids=[name for name, _ in sessions()])
 def test_commands_in_docs_print_what_the_page_shows(page: str, commands: list[tuple[str, str]], tmp_path: Path) -> None:
+    if page in EXAMPLES:
+        shutil.copytree(ROOT / "examples" / EXAMPLES[page], tmp_path / EXAMPLES[page])
     for command, expected in commands:
         # Starting a process takes longer than most commands; the README is run as its readers do.
         is_plain = command.startswith("scoter ") and not set(command) & set("|&;$`<") and page != "README.md"
@@ -46,7 +52,8 @@ def test_commands_in_docs_print_what_the_page_shows(page: str, commands: list[tu
 
 
 def _run_here(command: str, folder: Path) -> str:
-    done = run_in_process(folder, *shlex.split(command)[1:])
+    with mock.patch("scoter.cli.output._LOG_INTERVAL", 3600.0):  # no progress on a slow machine
+        done = run_in_process(folder, *shlex.split(command)[1:])
     assert not (done.out and done.err), "the order of the two streams is unknown"
     return done.out + done.err
 
@@ -94,6 +101,14 @@ def test_every_built_in_filter_and_normaliser_is_documented() -> None:
     for plugin in installed():
         if plugin.package == "scoter" and plugin.point.name in ("urlfilter", "urlnormalizer", "urlexemption"):
             assert re.search(rf"\b{plugin.name}\b", text), plugin.full_name
+
+
+def test_every_scoring_filter_is_documented() -> None:
+    text = (ROOT / "docs" / "scoring.md").read_text("utf-8")
+
+    for plugin in installed():
+        if plugin.package == "scoter" and plugin.point.name == "scoring":
+            assert f"| `{plugin.name}` |" in text, plugin.full_name
 
 
 def test_every_package_is_in_the_architecture() -> None:
@@ -162,19 +177,21 @@ def test_documented_metrics_match_the_service(tmp_path: Path) -> None:
     from tests.web.service.running import service
 
     text = (ROOT / "docs" / "operations.md").read_text("utf-8")
-    rows = re.findall(r"^\| `(scoter_\w+)` \| (.*?) \| ", text, re.MULTILINE)
-    told = {name: set(re.findall(r"`([\w.]+)`", labels)) for name, labels in rows}
+    rows = re.findall(r"^\| (`scoter_\w+`(?:, `scoter_\w+`)*) \| (.*?) \| ", text, re.MULTILINE)
+    told = {
+        name: set(re.findall(r"`(\w+)`", labels)) for names, labels in rows for name in re.findall(r"`(\w+)`", names)
+    }
 
     with service(tmp_path / "live", 9) as running:
         # A fetcher's own metrics appear with its first report.
-        running.wait_for(lambda: b"shards" in running.get("/metrics").body)
+        running.wait_for(lambda: b"scoter_fetcher_shards{" in running.get("/metrics").body)
         shown = running.get("/metrics").body.decode()
 
     kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", shown, re.MULTILINE))
     assert kinds.keys() == told.keys()
     for name in (name for name, kind in kinds.items() if kind == "gauge"):
-        found = re.findall(rf'^{name}{{of="([^"]*)"}}', shown, re.MULTILINE)
-        assert {re.sub(r"^\d+\.", "N.", each) for each in found} == told[name] - {"of"}, name
+        found = re.findall(rf'^{name}{{(\w+)="([^"]*)"}}', shown, re.MULTILINE)
+        assert {word for each in found for word in each if not word.isdecimal()} == told[name], name
 
 
 def test_settings_named_in_operations_exist() -> None:

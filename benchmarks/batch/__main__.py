@@ -65,15 +65,18 @@ def timed(command: Sequence[str], **environment: str) -> tuple[str, float, float
     return done.stdout, cpu, time.monotonic() - began
 
 
-def crawl_arguments(port: int, folder: Path, seeds: Sequence[str]) -> list[str]:
+def crawl_settings(port: int) -> list[str]:
     settings = {
         "agent.name": "bench",
         "fetch.delay": "0s",
         "fetch.allow_networks": '["127.0.0.0/8"]',
         "fetch.allow_ports": f"[{port}]",
     }
-    flags = [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
-    return [*flags, "crawl", str(folder), *seeds, "--until-done", "--json", "--quiet"]
+    return [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]
+
+
+def crawl_arguments(port: int, folder: Path, seeds: Sequence[str]) -> list[str]:
+    return [*crawl_settings(port), "crawl", str(folder), *seeds, "--until-done", "--json", "--quiet"]
 
 
 def scoter(port: int, folder: Path, seeds: Sequence[str]) -> Run:

@@ -49,9 +49,9 @@ def evicted(service: Service) -> tuple[float, float]:
     until = time.monotonic() + _EVICTED_WITHIN
     while True:
         gauges = service.statistics()["gauges"]
-        queues = sum(count for name, count in gauges.items() if name.endswith(".queues"))
+        queues = sum(count for name, count in gauges.items() if name.startswith("fetcher_queues."))
         if queues == 0 or time.monotonic() > until:
-            return queues, gauges["fetching.domains"]
+            return queues, gauges["fetch_domains"]
         time.sleep(0.5)
 
 

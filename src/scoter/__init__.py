@@ -1,9 +1,10 @@
 """Scoter: a polite web crawler, in batches like Nutch and live like a link-preview service.
 
-``scoter.fetch_pages`` is the library interface: URLs in, pages out.
+The library interface: ``scoter.fetch_pages`` fetches URLs, and ``scoter.search`` searches the index of a crawl.
 
 - ``api``       the records of the live service's HTTP API
 - ``batch/``    batch crawls: one module per command
+- ``batch_api``  the records of the REST API for batch crawls
 - ``builtin/``  the built-in plug-ins
 - ``cli/``      the command line
 - ``client/``   the Python client of the live service
@@ -12,24 +13,32 @@
 - ``core/``     the rules of a crawl, as pure functions
 - ``engine/``   where relational jobs run: DuckDB or Spark
 - ``errors``    every exception
+- ``export/``   crawls as files: archives, rows, Markdown, databases
 - ``fetch/``    the polite fetch core
 - ``heap``      memory settings of long-running processes
+- ``index/``    documents, index writers and search
 - ``live/``     the live service
+- ``nutch/``    crawls of Apache Nutch, read and imported
 - ``parse/``    parsers: from bytes to pages
 - ``plugins/``  extension points, and how plug-ins are loaded
 - ``simweb/``   a synthetic web for demos, tests and benchmarks
 - ``store/``    archive and tables on disk
-- ``web/``      the HTTP API of the live service, and its processes
+- ``web/``      the HTTP APIs of the live service and of batch crawls, and their processes
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scoter.fetch.pages import WebPage, fetch_pages
+    from scoter.index.search import Searcher, SearchHit, SearchPage, search
 
-__all__ = ["WebPage", "__version__", "fetch_pages"]
+__all__ = ["SearchHit", "SearchPage", "Searcher", "WebPage", "__version__", "fetch_pages", "search"]
 
 __version__: str
+_MODULES = {
+    **dict.fromkeys(("WebPage", "fetch_pages"), "scoter.fetch.pages"),
+    **dict.fromkeys(("SearchHit", "SearchPage", "Searcher", "search"), "scoter.index.search"),
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -38,8 +47,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("scoter")
-    if name in ("WebPage", "fetch_pages"):
-        from scoter.fetch import pages
+    if name in _MODULES:
+        from importlib import import_module
 
-        return getattr(pages, name)
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'scoter' has no attribute {name!r}")

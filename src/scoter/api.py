@@ -41,6 +41,9 @@ BodyForm: TypeAlias = Annotated[
 KeyScope: TypeAlias = Literal["read", "submit", "admin"]
 """What an API key allows; ``admin`` includes the others."""
 
+Instant: TypeAlias = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
+"""A point in time, always with its time zone."""
+
 # The formats are our own names: a schema cannot express what a WHATWG URL is, or which URLs may receive callbacks.
 UrlText = Annotated[
     str,
@@ -70,7 +73,8 @@ WaitText = Annotated[str, Meta(pattern=DURATION, description="How long to wait, 
 class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is wrong, where, and when to retry (RFC 9457).
 
-    ``where`` is the JSON pointer of a field of the body, or a question mark and the name of a parameter.
+    ``where`` is the JSON pointer of a field of the body, or a question mark and the name of a parameter. ``accepted``
+    lists the values that are accepted there, or the names of the fields.
     """
 
     type: str
@@ -78,6 +82,7 @@ class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: int
     detail: str = ""
     where: str = ""
+    accepted: tuple[str, ...] = ()
     retry_after: float | None = None
     domain: str = ""
 
@@ -134,6 +139,15 @@ class LookupQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     url: UrlText
     wait: WaitText = "0s"
+
+
+class PreviewQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The URL to preview, how long to wait for it, and whether to ask the page's oEmbed endpoint as well."""
+
+    url: UrlText
+    wait: WaitText = "10s"
+    priority: Urgency = "person"
+    oembed: bool = False
 
 
 class LookupBatch(Struct, frozen=True, forbid_unknown_fields=True):
@@ -268,8 +282,8 @@ class KeyInfo(Struct, frozen=True, kw_only=True):
     name: str
     scopes: tuple[str, ...]
     rate: float | None
-    created: datetime
-    last_used: datetime | None
+    created: Instant
+    last_used: Instant | None
 
 
 class NewKey(KeyInfo, frozen=True, kw_only=True):

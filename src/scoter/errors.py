@@ -4,6 +4,8 @@
     ├── UserError           the user can fix it: shown as one message, exit code 2
     │   ├── UsageError      a wrong option or argument, or an unreadable file
     │   │   └── NameTaken       an archive of that name exists
+    │   ├── IndexTooNew     a search index of a newer version of Scoter
+    │   ├── OutOfMemory     a job needs more memory than engine.memory_limit allows
     │   ├── ConfigError     a setting that is unknown, of the wrong type, or out of range
     │   ├── RuleError       a bad line in a rule file (with file and line)
     │   ├── PluginError     a plug-in that is unknown, fails to import, or does not fit its extension point
@@ -52,6 +54,14 @@ class UsageError(UserError):
 
 class NameTaken(UsageError):
     """An archive with the name of the one to be written exists."""
+
+
+class IndexTooNew(UserError):
+    """A search index was made by a newer version of Scoter."""
+
+
+class OutOfMemory(UserError):
+    """A job needs more memory than ``engine.memory_limit`` allows."""
 
 
 class ConfigError(UserError):

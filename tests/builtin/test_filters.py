@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,13 @@ import pytest
 from scoter.builtin import filters
 from scoter.builtin.rulefiles import read_rules
 from scoter.config import Config, load
+from scoter.core.chain import keeps
 from scoter.core.filters import affixes, domain, fast, regex
 from scoter.core.normalizers import by_host
 from scoter.core.normalizers import regex as regex_normalizer
 from scoter.core.url import canonical
 from scoter.errors import ConfigError, RuleError, UsageError
-from scoter.plugins import Setup
+from scoter.plugins import Setup, chain
 
 ALL = [each for _, each in inspect.getmembers(filters, inspect.isclass) if each.__name__.endswith("UrlFilter")]
 
@@ -30,6 +32,7 @@ def _setup(tmp_path: Path, setting: str, text: str) -> Setup:
 
 PARSERS: dict[str, Callable[[list[str], str], object]] = {
     "regex": regex.parse,
+    "automaton": partial(regex.parse, syntax=regex.automaton_pattern),
     "prefix": affixes.parse_prefixes,
     "suffix": affixes.parse_suffixes,
     "domain": domain.parse_domains,
@@ -62,7 +65,7 @@ def test_every_filter_explains_its_decision() -> None:
     ("plugin", "setting", "rules", "kept", "dropped"),
     [
         (filters.RegexUrlFilter, "regex_file", "-gif$\n+.\n", "http://a.example/", "http://a.example/gif"),
-        (filters.AutomatonUrlFilter, "regex_file", "-gif$\n+.\n", "http://a.example/", "http://a.example/gif"),
+        (filters.AutomatonUrlFilter, "automaton_file", "-@gif\n+@\n", "http://a.example/gif/", "http://a.example/gif"),
         (filters.PrefixUrlFilter, "prefix_file", "http:\n", "http://a.example/", "ftp://a.example/"),
         (filters.SuffixUrlFilter, "suffix_file", "+\n.gif\n", "http://a.example/", "http://a.example/x.gif"),
         (filters.DomainUrlFilter, "domain_file", "a.example\n", "http://a.example/", "http://b.example/"),
@@ -97,6 +100,31 @@ def test_validator_takes_schemes_from_its_settings() -> None:
     assert not strict.keeps(canonical("http://example.org/"))
 
 
+@pytest.mark.parametrize(
+    ("path", "kept"),
+    [
+        ("/a/b/a/c/", True),
+        ("/a/b/a/c/a", False),
+        ("/a/a/a/", False),
+        ("/news/2011/11/11/11/", True),
+        ("/a/b/c/?a/a/a/", True),
+        ("/" + "a/b/" * 16_000, False),
+    ],
+)
+def test_default_filters_drop_paths_that_repeat_a_segment_three_times(path: str, kept: bool) -> None:
+    url = canonical(f"http://example.org{path}")
+    chain_of_filters = chain("urlfilter", Config())
+
+    assert keeps(url, chain_of_filters) is kept
+
+
+def test_validator_takes_the_number_of_repeats_from_its_settings() -> None:
+    lenient = filters.ValidatorUrlFilter(Setup(Config(), filters.ValidatorSettings(most_repeats=3)))
+
+    assert lenient.keeps(canonical("http://example.org/a/a/a/"))
+    assert not lenient.keeps(canonical("http://example.org/a/a/a/a/"))
+
+
 def test_fast_filter_takes_length_limits_from_configuration(tmp_path: Path) -> None:
     file = tmp_path / "rules.txt"
     file.touch()
@@ -116,9 +144,40 @@ def test_backtracking_pattern_causes_warning_with_file_and_line(tmp_path: Path) 
     assert not made.keeps(canonical("http://a.example/x/x/x/"))
 
 
-def test_automaton_filter_rejects_backtracking_patterns(tmp_path: Path) -> None:
-    with pytest.raises(RuleError, match=r"rules\.txt:2: .* linear time"):
-        filters.AutomatonUrlFilter(_setup(tmp_path, "urlfilter.regex_file", "+a\n-(a)\\1\n"))
+@pytest.mark.parametrize(
+    ("pattern", "matched", "others"),
+    [
+        ("(file|ftp):.*", "ftp://a.example/", ["http://a.example/?ftp:"]),
+        ("http://a.example/.*\\.(gif|GIF)", "http://a.example/x.gif", ["http://a.example/x.gif?", "http://b/x.gif"]),
+        (".*[?*!@=].*", "http://a.example/?", ["http://a.example/a"]),
+        ("http://a.example/[^/.]*", "http://a.example/b", ["http://a.example/b/c", "http://a.example/b.c"]),
+        ('@"a.b"@', "http://x.example/a.b?", ["http://x.example/aXb?"]),
+        ("http://a.example/$", "http://a.example/$", ["http://a.example/"]),
+        ("http://a.example/(ab){2}c?", "http://a.example/abab", ["http://a.example/ab"]),
+        (".*\\&a=1", "http://a.example/?b&a=1", ["http://a.example/?a=1"]),
+    ],
+)
+def test_automaton_patterns_match_the_whole_url(tmp_path: Path, pattern: str, matched: str, others: list[str]) -> None:
+    made = filters.AutomatonUrlFilter(_setup(tmp_path, "urlfilter.automaton_file", f"-{pattern}\n+@\n"))
+
+    assert not made.keeps(canonical(matched))
+    assert made.explain(canonical(matched)) == f"line 1: -{pattern}"
+    assert [url for url in others if not made.keeps(canonical(url))] == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("a&b", "operator &"),
+        ("~a", "operator ~"),
+        ("<1-5>", "operator <"),
+        ("a**", "parentheses"),
+        ("a{2000}", "linear"),
+    ],
+)
+def test_automaton_filter_rejects_what_it_cannot_match(tmp_path: Path, pattern: str, told: str) -> None:
+    with pytest.raises(RuleError, match=rf"rules\.txt:2: .*{told}"):
+        filters.AutomatonUrlFilter(_setup(tmp_path, "urlfilter.automaton_file", f"+a\n-{pattern}\n"))
 
 
 @pytest.mark.parametrize(
@@ -133,6 +192,13 @@ def test_automaton_filter_rejects_backtracking_patterns(tmp_path: Path) -> None:
         ("http://example.org/index.php/index.php/index.php/a", False),
         ("http://example.org/" + "a/" * 30, False),
         ("http://example.org/calendar?year=2942", False),
+        ("http://example.org/photo.JPG", False),
+        ("http://example.org/a/film.mp4?size=2", False),
+        ("http://example.org/backup.tar.gz", False),
+        ("http://example.org/style.css?v=3", False),
+        ("http://example.org/a.pdf", True),
+        ("http://example.org/show?picture=a.jpg", True),
+        ("http://example.png.org/", True),
     ],
 )
 def test_shipped_regex_rules(url: str, kept: bool) -> None:
@@ -164,7 +230,13 @@ def test_shipped_suffix_rules(url: str, kept: bool) -> None:
 
 @pytest.mark.parametrize(
     "plugin",
-    [filters.PrefixUrlFilter, filters.DomainUrlFilter, filters.DomainDenylistUrlFilter, filters.FastUrlFilter],
+    [
+        filters.AutomatonUrlFilter,
+        filters.PrefixUrlFilter,
+        filters.DomainUrlFilter,
+        filters.DomainDenylistUrlFilter,
+        filters.FastUrlFilter,
+    ],
 )
 def test_filter_without_its_file_names_the_setting(plugin: type[filters.PrefixUrlFilter]) -> None:
     with pytest.raises(ConfigError, match=r"^urlfilter\.\w+_file: is empty"):

@@ -10,7 +10,7 @@ from scoter.builtin import normalizers
 from scoter.config import Config, load
 from scoter.core.chain import normalize
 from scoter.errors import ConfigError, RuleError
-from scoter.plugins import Setup, UrlNormalizer
+from scoter.plugins import Setup, UrlNormalizer, chain
 
 _XML = "<regex-normalize><regex><pattern>{}</pattern><substitution>{}</substitution></regex></regex-normalize>"
 
@@ -103,6 +103,37 @@ def test_basic_trims_the_trailing_dot_if_configured() -> None:
 
     assert normalizers.BasicUrlNormalizer(Setup(told)).normalize("http://a.example.", "default") == "http://a.example/"
     assert normalizers.BasicUrlNormalizer(Setup(Config())).normalize("nonsense", "default") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("http://a.example//b///c/?d=http://x//y", "http://a.example/b/c/?d=http://x//y"),
+        ("http://a.example//", "http://a.example/"),
+        ("file:////share//a", "file:////share//a"),
+        ("http://a.example/b;jsessionid=01AF?c=1", "http://a.example/b?c=1"),
+        ("http://a.example/b;JSESSIONID=01AF/c", "http://a.example/b/c"),
+        ("http://a.example/?PHPSESSID=1", "http://a.example/"),
+        ("http://a.example/?b=2&sessionid=1&c=3", "http://a.example/?b=2&c=3"),
+        ("http://a.example/?sid=0123456789abcdef&b=2", "http://a.example/?b=2"),
+        ("http://a.example/article?sid=1234", "http://a.example/article?sid=1234"),
+        ("http://a.example/?inside=0123456789abcdef&b=&", "http://a.example/?inside=0123456789abcdef&b=&"),
+    ],
+)
+def test_default_normalisers_collapse_slashes_and_remove_session_ids(text: str, expected: str) -> None:
+    normalizers_by_default = chain("urlnormalizer", Config())
+
+    found = normalize(text, normalizers_by_default, "default")
+
+    assert str(found) == expected
+    assert str(normalize(expected, normalizers_by_default, "default")) == expected
+
+
+def test_session_ids_are_kept_if_configured() -> None:
+    told = load(overrides=["urlnormalizer.basic_remove_session_ids=false"])
+    url = "http://a.example/?PHPSESSID=1"
+
+    assert normalizers.BasicUrlNormalizer(Setup(told)).normalize(url, "default") == url
 
 
 def test_ajax_reverses_its_change_for_the_index() -> None:

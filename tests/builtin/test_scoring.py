@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from scoter.builtin.scoring import DepthScoring, OpicScoring
+from scoter.builtin.scoring import DepthScoring, LinkScoring, OpicScoring
 from scoter.config import load
 from scoter.core.datum import CrawlDatum, DbStatus, PartStatus
-from scoter.core.page import Outlink
+from scoter.core.page import Outlink, Page
 from scoter.core.schedule import Schedule
 from scoter.core.scoring import ScoringChain
 from scoter.core.update import UpdateRules, update
@@ -22,6 +22,7 @@ from scoter.plugins import Setup, chain
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 URL = canonical("http://example.com/a")
+PAGE = Page(url=URL)
 TARGETS = [Outlink(target=canonical("http://example.com/b")), Outlink(target=canonical("http://other.example/"))]
 
 
@@ -94,7 +95,7 @@ def value(found: Any) -> Any:
 def test_opic_uses_the_configured_factors() -> None:
     opic = OpicScoring(setup("db.score_link_internal=0.5", "db.score_link_external=3.0"))
 
-    assert [link.score for link in opic.distribute(URL, datum(2.0), TARGETS, 5)] == [0.5, 3.0]
+    assert [link.score for link in opic.distribute(URL, datum(2.0), PAGE, TARGETS, 5)] == [0.5, 3.0]
     assert opic.initial(URL, datum(5.0)).score == 0.0
     assert opic.sort_value(URL, datum(2.0), 1.5) == 3.0
     assert opic.index(URL, datum(9.0), 2.0) == 6.0
@@ -117,6 +118,26 @@ def test_opic_columns_agree_with_the_record_hooks(old: float | None, new: float,
     assert value(opic.index_columns(row)) == pytest.approx(opic.index(URL, datum(new), 1.5))
 
 
+@given(st.none() | st.floats(0, 10), st.floats(0, 10), st.none() | st.floats(0, 10))
+def test_link_scores_are_not_changed_by_updates(old: float | None, new: float, link: float | None) -> None:
+    scoring = LinkScoring(setup())
+
+    links = [] if link is None else [datum(link)]
+    updated = scoring.update(URL, None if old is None else datum(old), datum(new), links, NOW)
+
+    assert updated.score == (new if old is None else old)
+    assert value(scoring.update_columns(Row(score=new, old_score=old, link_score=link))["score"]) == updated.score
+
+
+def test_link_scores_order_fetch_lists_and_boost_documents() -> None:
+    scoring = LinkScoring(setup())
+
+    assert scoring.initial(URL, datum(4.0)).score == scoring.initial_columns(None)["score"] == 0.0
+    assert scoring.sort_value(URL, datum(4.0), 2.0) == 8.0
+    assert value(scoring.sort_value_columns(Row(score=4.0, sort_value=2.0))) == 8.0
+    assert scoring.index(URL, datum(4.0), 2.0) == value(scoring.index_columns(Row(score=4.0, boost=2.0))) == 8.0
+
+
 def test_seed_has_depth_one_and_may_set_its_own_limit() -> None:
     depth = DepthScoring(setup("scoring.depth_max=7"))
     own = CrawlDatum(status=PartStatus.INJECTED, metadata={"_maxdepth_": "3"})
@@ -129,18 +150,18 @@ def test_seed_has_depth_one_and_may_set_its_own_limit() -> None:
 def test_links_below_the_limit_are_dropped() -> None:
     depth = DepthScoring(setup("scoring.depth_max=3"))
 
-    (first, _) = depth.distribute(URL, datum(depth=2, max_depth=3), TARGETS, 2)
+    (first, _) = depth.distribute(URL, datum(depth=2, max_depth=3), PAGE, TARGETS, 2)
 
     assert first.extra == {"depth": 3, "max_depth": 3}
-    assert depth.distribute(URL, datum(depth=3, max_depth=3), TARGETS, 2) == ()
-    assert depth.distribute(URL, datum(), TARGETS, 2) == ()  # no depth: no seed leads to this page
+    assert depth.distribute(URL, datum(depth=3, max_depth=3), PAGE, TARGETS, 2) == ()
+    assert depth.distribute(URL, datum(), PAGE, TARGETS, 2) == ()  # no depth: no seed leads to this page
 
 
 def test_pages_that_match_the_pattern_pass_on_the_override_limit() -> None:
     depth = DepthScoring(setup('scoring.depth_override_pattern="/a$"', "scoring.depth_max_override=50"))
 
-    (first, _) = depth.distribute(URL, datum(depth=1, max_depth=3), TARGETS, 2)
-    (other, _) = depth.distribute(canonical("http://example.com/b"), datum(depth=1, max_depth=3), TARGETS, 2)
+    (first, _) = depth.distribute(URL, datum(depth=1, max_depth=3), PAGE, TARGETS, 2)
+    (other, _) = depth.distribute(canonical("http://example.com/b"), datum(depth=1, max_depth=3), PAGE, TARGETS, 2)
 
     assert (first.extra["max_depth"], other.extra["max_depth"]) == (50, 3)
 
@@ -149,11 +170,11 @@ def test_override_limit_applies_to_the_matching_page() -> None:
     deeper = DepthScoring(setup('scoring.depth_override_pattern="/a$"', "scoring.depth_max_override=50"))
     nearer = DepthScoring(setup('scoring.depth_override_pattern="/a$"', "scoring.depth_max_override=2"))
 
-    assert len(deeper.distribute(URL, datum(depth=3, max_depth=3), TARGETS, 2)) == 2
-    assert nearer.distribute(URL, datum(depth=2, max_depth=3), TARGETS, 2) == ()
+    assert len(deeper.distribute(URL, datum(depth=3, max_depth=3), PAGE, TARGETS, 2)) == 2
+    assert nearer.distribute(URL, datum(depth=2, max_depth=3), PAGE, TARGETS, 2) == ()
     assert (
         DepthScoring(setup('scoring.depth_override_pattern="/a$"', "scoring.depth_max_override=5000")).distribute(
-            URL, datum(), TARGETS, 2
+            URL, datum(), PAGE, TARGETS, 2
         )
         == ()
     )
@@ -197,7 +218,7 @@ def test_chain_of_built_in_filters_updates_a_record() -> None:
     scoring = ScoringChain(chain("scoring", config))
     rules = UpdateRules(schedule=Schedule(), scoring=scoring)
     old = scoring.injected(URL, CrawlDatum(status=DbStatus.UNFETCHED, score=1.0))
-    shares = scoring.distribute(URL, old, TARGETS, 2)
+    shares = scoring.distribute(URL, old, PAGE, TARGETS, 2)
     links = [CrawlDatum(status=PartStatus.LINKED, score=link.score, extra=link.extra) for link in shares]
 
     found = update(TARGETS[0].target, None, None, links, None, NOW, rules)
@@ -215,5 +236,5 @@ def test_empty_chain_changes_nothing() -> None:
 
     assert scoring.initial(URL, record) is record
     assert scoring.update(URL, None, record, [], NOW) is record
-    assert scoring.distribute(URL, record, TARGETS, 2) is TARGETS
+    assert scoring.distribute(URL, record, PAGE, TARGETS, 2) is TARGETS
     assert (scoring.sort_value(URL, record), scoring.index(URL, record)) == (1.0, 1.0)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 
+from scoter.simweb import WebSpec, running
+
 HOSTILE = [
     b"http://example.org/\x00nul",
     b"http://example.org/\x1b[2J\x1b[1;1Hcleared",
@@ -128,11 +130,14 @@ def test_robots_file_and_urls_cannot_both_come_from_stdin(run: Run) -> None:
     assert run("robotschecker", "-", stdin="x").code == 2
 
 
-def test_url_instead_of_robots_file_is_reported_as_such(run: Run) -> None:
-    done = run("robotschecker", "https://example.org/robots.txt", "https://example.org/a")
+def test_robots_txt_of_a_site_is_fetched(run: Run) -> None:
+    with running(WebSpec(hosts=3, pages=12, page_bytes=1_000)) as server:
+        seed = next(iter(server.web.seeds()))
+        options = ["-D", f'fetch.connect_to=["*:80=127.0.0.1:{server.port}"]', "-D", "fetch.delay=0"]
 
-    assert done.code == 2
-    assert done.err.splitlines() == [
-        "scoter: ROBOTS must be a file, not a URL",
-        "To check a site's own robots.txt: scoter parsechecker URL --check-robots",
-    ]
+        done = run("robotschecker", seed, "--agent", "gullbot", *options)
+        asked = [entry.path for entry in server.ledger.requests()]
+
+    assert done.code == 0
+    assert done.out.startswith(f"+ {seed}")
+    assert set(asked) == {"/robots.txt"}

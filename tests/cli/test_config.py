@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Run
 
 
@@ -55,16 +57,25 @@ def test_nutch_site_file_is_converted_and_the_rest_listed(run: Run, tmp_path: Pa
 
     assert done.code == 0
     assert done.out == ""
-    assert done.err == (
-        "Converted 4 settings, skipped 1\n"
-        "  index.writers: no effect yet\n"
-        "  my.own.property = 1: unknown Nutch property\n"
-    )
-    assert 'writers = ["solr"]  # plugin.includes (no effect yet)' in (tmp_path / "scoter.toml").read_text()
+    assert done.err == ("Converted 4 settings, skipped 1\n  my.own.property = 1: unknown Nutch property\n")
+    assert 'writers = ["solr"]  # plugin.includes' in (tmp_path / "scoter.toml").read_text()
     shown = run("config", "show").out
     assert 'name = "gullbot"  # scoter.toml' in shown
     assert 'delay = "2500ms"  # scoter.toml' in shown
     assert 'robots_503_defer_visits_delay = "1m"  # scoter.toml' in shown
+
+
+def test_existing_file_is_replaced_only_if_forced(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "nutch-site.xml").write_text(SITE)
+    (tmp_path / "other.toml").write_text("# mine\n")
+
+    refused = run("config", "import-nutch", "nutch-site.xml", "-o", "other.toml")
+    assert refused.code == 2
+    assert refused.err.startswith("scoter: other.toml: already exists\n")
+    assert (tmp_path / "other.toml").read_text() == "# mine\n"
+
+    assert run("config", "import-nutch", "nutch-site.xml", "-o", "other.toml", "--force").code == 0
+    assert (tmp_path / "other.toml").read_text() != "# mine\n"
 
 
 def test_failed_write_leaves_no_file_behind(run: Run, tmp_path: Path) -> None:
@@ -75,3 +86,60 @@ def test_failed_write_leaves_no_file_behind(run: Run, tmp_path: Path) -> None:
     assert done.code == 2
     assert "no/such/folder.toml: cannot write the file" in done.err
     assert [each.name for each in tmp_path.iterdir()] == ["nutch-site.xml"]
+
+
+DATA = Path(__file__).parents[1] / "index" / "data"
+INCLUDES = "<property><name>plugin.includes</name><value>indexer-(solr|csv)|exchange-jexl</value></property>"
+
+
+@pytest.fixture
+def conf(tmp_path: Path) -> Path:
+    """A folder with Nutch's three files."""
+    folder = tmp_path / "conf"
+    shutil.copytree(DATA, folder)
+    (folder / "nutch-site.xml").write_text(f"<configuration>{INCLUDES}</configuration>")
+    return folder
+
+
+def test_import_nutch_also_converts_index_writers(run: Run, conf: Path, tmp_path: Path) -> None:
+    done = run("config", "import-nutch", "conf", "-o", "scoter.toml")
+
+    assert done.code == 0
+    assert "  exchange_jexl_1 = indexer_cloud_search_1: not an active writer\n" in done.err
+    assert "hunter2" not in done.err
+    settings = (tmp_path / "scoter.toml").read_text()
+    assert 'writers = ["indexer_solr_1", "indexer_csv_1"]' in settings
+    assert 'writers_file = "index-writers.toml"' in settings
+    assert "[writer.indexer_solr_1]" in (tmp_path / "index-writers.toml").read_text()
+    assert f'writers_file = "{tmp_path}/index-writers.toml"' in run("config", "show").out
+    again = run("config", "import-nutch", "conf", "-o", "other.toml")
+    assert (again.code, again.err.splitlines()[0]) == (2, "scoter: index-writers.toml: already exists")
+    assert not (tmp_path / "other.toml").exists()
+
+
+def test_import_nutch_prints_index_writers(run: Run, conf: Path) -> None:
+    done = run("config", "import-nutch", "conf/index-writers.xml", "conf/exchanges.xml")
+
+    assert done.code == 0
+    assert done.out.startswith("# Translated from conf/index-writers.xml and conf/exchanges.xml. The settings need:\n")
+    assert '[[route]]\nwriters = ["indexer_solr_1"]\nexpr = "host == \'example.org\'"\n' in done.out
+    rows = run("config", "import-nutch", "conf", "--json").out
+    assert '"setting":"writer.indexer_solr_1.url"' in rows
+    assert "hunter2" not in rows
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (["conf"], "the result has two files"),
+        (["conf/exchanges.xml"], "conf/exchanges.xml: names writers of another file"),
+        (["conf", "conf/nutch-site.xml"], "conf/nutch-site.xml: conf/nutch-site.xml is a file of the same kind"),
+        (["."], ".: has none of nutch-site.xml, index-writers.xml, exchanges.xml"),
+        (["missing.xml"], "missing.xml"),
+    ],
+)
+def test_import_nutch_refuses_other_files(run: Run, conf: Path, files: list[str], told: str) -> None:
+    done = run("config", "import-nutch", *files)
+
+    assert done.code == 2
+    assert told in done.err.splitlines()[0]

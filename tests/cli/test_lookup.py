@@ -53,6 +53,16 @@ def test_record_is_shown_line_by_line(run: Run) -> None:
     ]
 
 
+def test_stale_record_is_shown_with_its_reason(run: Run) -> None:
+    times = {"failed_at": "2026-05-16T12:00:00Z", "retry_at": "2026-05-16T13:00:00Z"}
+    stale = {**RECORD, "stale": {"reason": "busy", "detail": "HTTP 503", "status": 503, **times}}
+    with FakeService(said(200, {"results": [stale]})) as service:
+        done = run("lookup", RECORD["url"], "--server", service.url)
+
+    line = "busy: HTTP 503; not fetched at 2026-05-16 12:00:00 UTC, next try after 2026-05-16 13:00:00 UTC"
+    assert f"  stale       {line}" in done.out.splitlines()
+
+
 def test_json_is_one_record_per_line(run: Run) -> None:
     results = [RECORD, {"url": "http://b.example/", "state": "unknown"}]
     with FakeService(said(200, {"results": results})) as service:

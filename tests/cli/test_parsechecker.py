@@ -224,7 +224,7 @@ def test_arbitrary_bytes_do_not_crash(tmp_path: Path, body: bytes) -> None:
         (["http://a.org/", "--as-url", "http://b.org/"], "--as-url"),
         (["http://a.org/"], "agent.name"),
         (["page.html", "-D", "parse.extractor=magic"], "parse.extractor"),
-        ([], "URL-OR-FILE"),
+        ([], "pass a URL"),
     ],
 )
 def test_usage_error_prints_one_message(tmp_path: Path, arguments: list[str], said: str) -> None:
@@ -235,6 +235,17 @@ def test_usage_error_prints_one_message(tmp_path: Path, arguments: list[str], sa
     assert (shown.code, shown.out) == (2, "")
     assert said in shown.err
     assert "Traceback" not in shown.err
+
+
+def test_documents_listed_on_stdin_are_checked_one_after_the_other(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text("<p>seals</p>")
+    (tmp_path / "b.html").write_text("<p>gulls</p>")
+
+    both = run("parsechecker", "--stdin", "--dump-text", stdin="a.html\nb.html\n")
+    neither = run("parsechecker")
+
+    assert (both.code, both.out) == (0, "seals\ngulls\n")
+    assert (neither.code, neither.err.splitlines()[0]) == (2, "scoter: pass a URL, a file, or --stdin")
 
 
 def test_dash_reads_stdin(run: Run) -> None:

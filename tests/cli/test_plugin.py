@@ -24,4 +24,4 @@ def test_points_table_has_a_heading_and_one_line_per_point(run: Run) -> None:
     lines = run("plugin", "list", "--points").out.splitlines()
 
     assert lines[0].split() == ["point", "setting", "what", "it", "does"]
-    assert len(lines) == 2 + 12
+    assert len(lines) == 2 + 15

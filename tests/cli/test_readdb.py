@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -147,3 +149,18 @@ def test_suggested_command_is_quoted_for_the_shell(run: Run, tmp_path: Path) -> 
 
     assert told.code == 2
     assert f"scoter inject '{tmp_path}/my crawl' URL" in told.err
+
+
+def test_dump_into_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
+    crawl = crawl_at(tmp_path / "mycrawl")
+    write_crawldb(crawl, [datum(f"http://a.test/{number:0100d}") for number in range(5_000)])
+
+    command = [sys.executable, "-m", "scoter.cli.main", "readdb", str(crawl.path), "--dump", "-"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as dumping:
+        assert dumping.stdout is not None
+        dumping.stdout.read(100)
+        dumping.stdout.close()
+        assert dumping.stderr is not None
+        complaint = dumping.stderr.read()
+
+    assert (dumping.returncode, complaint) == (0, b"")

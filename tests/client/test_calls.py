@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.client.service import DROP, RECORD, Asked, Clients, FakeService, Said, accepted, problem, receipts, said
 
-from scoter.client import Absence, ClientError, Missing, Outcome, State, Unreachable, UrlRecord, calls
+from scoter.client import Absence, ClientError, Missing, Outcome, Preview, State, Unreachable, UrlRecord, calls
 from scoter.client.calls import ApiAnswer
 from scoter.errors import UsageError
 
@@ -337,6 +337,29 @@ def test_unusable_urls_are_not_looked_up(clients: Clients) -> None:
 def test_wrong_number_of_lookup_results_is_an_error(clients: Clients) -> None:
     with FakeService(said(200, {"results": []})) as service, pytest.raises(ClientError, match="0 results for 1"):
         list(clients(service).lookup_many(["http://a.example/1"]))
+
+
+def test_unknown_url_is_not_waited_for(clients: Clients) -> None:
+    with FakeService(problem(404, "unknown-url")) as service:
+        assert clients(service).lookup(URL, wait=60).state is Absence.UNKNOWN
+
+    assert len(service.asked) == 1
+
+
+def test_preview_is_one_request(clients: Clients) -> None:
+    with FakeService(said(200, {**RECORD, "oembed": {"type": "photo"}}), said(202, {"url": URL})) as service:
+        client = clients(service)
+        found = client.preview("http://a.example/?q=1", 3, oembed=True)
+        pending = client.preview("http://a.example/", priority="bulk")
+        assert client.preview("") == Missing("", Absence.UNUSABLE)
+
+    assert [asked.target for asked in service.asked] == [
+        "/v1/preview?url=http%3A%2F%2Fa.example%2F%3Fq%3D1&wait=3.000s&priority=person&oembed=true",
+        "/v1/preview?url=http%3A%2F%2Fa.example%2F&wait=10.000s&priority=bulk",
+    ]
+    assert isinstance(found, Preview)
+    assert found.oembed == {"type": "photo"}
+    assert pending == Missing("http://a.example/", Absence.PENDING)
 
 
 def test_fetch_returns_the_decoded_body(clients: Clients) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from scoter.config import load
 from scoter.config.nutch import Imported, import_nutch
 from scoter.errors import UsageError
+from scoter.plugins import installed
 
 SITE = Path(__file__).parent / "data" / "nutch-site.xml"
 
@@ -99,6 +101,9 @@ def test_properties_without_counterpart_are_listed_with_reasons() -> None:
             "urlnormalizer.order",
             '["regex"]',
         ),
+        ("moreIndexingFilter.mapMimeTypes.field", "format", "index.more_map_mime_types_field", '"format"'),
+        ("index.metadata.separator", ";", "index.metadata_separator", '";"'),
+        ("subcollection.case.insensitive", "true", "index.subcollection_case_insensitive", "true"),
         ("urlnormalizer.regex.file.outlink", "o.xml", "urlnormalizer.regex_file_outlink", '"o.xml"'),
     ],
 )
@@ -114,7 +119,7 @@ def test_value_is_translated_with_its_unit(nutch: str, value: str, setting: str,
         ("urlfilter-(regex|validator)", ("regex", "validator")),
         ("urlfilter-regex|urlfilter-suffix|parse-html", ("regex", "suffix")),
         ("urlfilter-(?:d(omain|omaindenylist)|fast)", ("domain", "domaindenylist", "fast")),
-        ("urlfilter-.*", ("regex", "domaindenylist", "domain", "fast", "prefix", "suffix", "validator")),
+        ("urlfilter-.*", ("regex", "automaton", "domaindenylist", "domain", "fast", "prefix", "suffix", "validator")),
     ],
 )
 def test_included_plugins_become_chains(includes: str, chain: tuple[str, ...]) -> None:
@@ -123,13 +128,74 @@ def test_included_plugins_become_chains(includes: str, chain: tuple[str, ...]) -
     assert sorted(rows["urlfilter.order"].strip("[]").replace('"', "").split(", ")) == sorted(chain)
 
 
-def test_missing_scoring_filters_are_listed_and_the_file_loads() -> None:
-    imported = _imported(**{"plugin.includes": "scoring-(opic|link|orphan)|urlmeta"})
+def test_automaton_rules_are_kept() -> None:
+    imported = _imported(**{"plugin.includes": "urlfilter-automaton", "urlfilter.automaton.file": "rules.txt"})
 
-    assert [(row.setting, row.value) for row in imported.translated] == [("scoring.filter_order", '["opic"]')]
-    assert [(row.nutch_value, row.reason) for row in imported.untranslated] == [
-        (name, "this scoring filter is not implemented yet") for name in ("scoring-link", "scoring-orphan", "urlmeta")
+    assert {row.setting: row.value for row in imported.translated} == {
+        "urlfilter.order": '["automaton"]',
+        "urlfilter.automaton_file": '"rules.txt"',
+    }
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "file.content.ignored",
+        "ftp.server.timeout",
+        "ftp.follow.talk",
+        "any23.extractors",
+        "any23.content_types",
+        "index.static.fieldsep",
+        "index.geoip.usage",
+        "index.geoip.userid",
+        "index.geoip.licensekey",
+        "index.arbitrary.function.count",
+        "screenshot.location",
+        "mime.types.file",
+    ],
+)
+def test_properties_of_the_default_file_are_recognised(name: str) -> None:
+    (left,) = _imported(**{name: "1"}).untranslated
+
+    assert left.reason != "unknown Nutch property"
+    assert "not implemented" not in left.reason
+
+
+def test_separators_of_constant_fields_are_used() -> None:
+    imported = _imported(
+        **{
+            "index.static": "source=my crawl|other, kind=web;; ",
+            "index.static.fieldsep": ";",
+            "index.static.keysep": "=",
+            "index.static.valuesep": "|",
+        }
+    )
+
+    assert {row.setting: row.value for row in imported.translated} == {
+        "index.static": '["source=my crawl|other, kind=web"]',
+        "index.static_keysep": '"="',
+        "index.static_valuesep": '"|"',
+    }
+
+
+@pytest.mark.parametrize("point", ["index-", "indexer-", "exchange-"])
+def test_every_indexing_plugin_of_nutch_is_translated_or_listed(point: str) -> None:
+    rows = _imported(**{"plugin.includes": f"{point}.*"})
+    installed_names = {plugin.name for plugin in installed()}
+
+    assert all("not implemented" not in row.reason for row in rows.untranslated)
+    for row in rows.translated:
+        assert set(json.loads(row.value)) <= installed_names
+
+
+def test_scoring_filters_are_translated() -> None:
+    imported = _imported(**{"plugin.includes": "scoring-(opic|depth|link|metadata|orphan|similarity)|urlmeta"})
+
+    assert [(row.setting, row.value) for row in imported.translated] == [
+        ("scoring.filter_order", '["opic", "depth", "link", "metadata", "orphan", "similarity", "urlmeta"]'),
+        ("index.filter_order", '["urlmeta"]'),
     ]
+    assert not imported.untranslated
 
 
 def test_excluded_plugins_are_not_in_the_chains() -> None:

@@ -18,6 +18,8 @@ ALL = list(fields().values())
 NUTCH = dict(
     line.split("\t") for line in (Path(__file__).parent / "data" / "nutch-properties.tsv").read_text().splitlines()
 )
+# Further properties of nutch-default.xml in several versions, most of them of plug-ins.
+OTHERS = (Path(__file__).parent / "data" / "nutch-other-names.txt").read_text().split()
 CUT_SHORT = "?"  # a default too long for the list of properties
 
 
@@ -47,11 +49,11 @@ def test_every_example_is_valid(field: Field) -> None:
     assert field.setting.example in accepts(field)
 
 
-def test_sections_are_described_and_followers_share_the_default_of_their_leader() -> None:
+def test_sections_are_described_and_related_settings_have_one_type() -> None:
     assert all((struct.__doc__ or "").strip().endswith(".") for struct in SECTIONS.values())
     for field in ALL:
         if field.setting.follows:
-            assert fields()[field.setting.follows].default == field.default
+            assert fields()[field.setting.follows].type == field.type
         if field.setting.not_above:
             assert fields()[field.setting.not_above].type == field.type
 
@@ -68,6 +70,17 @@ def test_every_nutch_property_has_a_counterpart_or_a_reason(name: str) -> None:
     counterparts = [field.name for field in ALL if name in field.setting.nutch]
 
     assert len(counterparts) + (name in NO_COUNTERPART) == 1
+
+
+def test_every_property_of_nutch_is_recognised_by_an_import() -> None:
+    names = [*NUTCH, *OTHERS]
+    assert len(names) == len(set(names)) >= 322
+    items = "".join(f"<property><name>{name}</name><value>1</value></property>" for name in names)
+
+    imported = import_nutch(f"<configuration>{items}</configuration>", "nutch-site.xml")
+
+    unknown = [row.nutch for row in imported.untranslated if row.reason == "unknown Nutch property"]
+    assert unknown == []
 
 
 @pytest.mark.parametrize(

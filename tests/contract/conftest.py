@@ -1,3 +1,45 @@
-from tests.engine.engines import engine, pytest_collection_modifyitems
+"""Fixtures of the contract suites. Spark and the servers of indexes take seconds to start: they run on request."""
 
-__all__ = ["engine", "pytest_collection_modifyitems"]
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.engine.engines import engine
+from tests.servers import running
+from tests.servers.running import RunningServer
+
+__all__ = ["engine"]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests with these markers unless ``-m`` mentions them."""
+    unwanted = [marker for marker in ("spark", "indexes") if marker not in config.option.markexpr]
+    left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in unwanted)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(scope="session")
+def opensearch() -> Iterator[RunningServer]:
+    with running.opensearch() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def solr() -> Iterator[RunningServer]:
+    with running.solr() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[RunningServer]:
+    with running.kafka() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def rabbitmq() -> Iterator[RunningServer]:
+    with running.rabbitmq() as server:
+        yield server

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -242,11 +243,19 @@ def test_reader_sees_whole_versions_while_a_writer_commits_fifty(store: Store) -
     store.write(1, parts=2)
     done = threading.Event()
     failures: list[BaseException] = []
+    seen: list[int] = []
+    progress = threading.Condition()
+
+    def has_seen(mark: int) -> bool:
+        return bool(seen) and seen[-1] >= mark
 
     def commit_all() -> None:
         try:
             for mark in range(2, versions + 1):
                 store.write(mark, parts=2)
+                if mark <= 4:  # the reader must not miss all of them on a busy machine
+                    with progress:
+                        assert progress.wait_for(partial(has_seen, mark), timeout=120)
         except BaseException as failure:
             failures.append(failure)
         finally:
@@ -254,12 +263,13 @@ def test_reader_sees_whole_versions_while_a_writer_commits_fifty(store: Store) -
 
     writer = threading.Thread(target=commit_all)
     writer.start()
-    seen: list[int] = []
     while not done.is_set():
         try:
             with store.open() as table:
                 assert marks(table) == [table.version] * 20
-                seen.append(table.version)
+                with progress:
+                    seen.append(table.version)
+                    progress.notify()
         except UsageError:
             # In an object store readers hold no version: two versions later a reader must reopen the table.
             if not store.is_remote:

@@ -23,7 +23,7 @@ from scoter.engine import sources
 from scoter.engine.duckdb import DuckDbEngine
 from scoter.engine.monitor import JobProgress
 from scoter.engine.sources import TableSource
-from scoter.errors import UserError
+from scoter.errors import OutOfMemory, UserError
 from scoter.store.tables import Table
 
 MEMORY = 2**28
@@ -142,6 +142,67 @@ def test_job_reports_progress_to_the_end(tmp_path: Path) -> None:
         engine.write(lambda inputs: inputs["new"], {"new": new}, made)
 
     assert told == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_range_that_does_not_fit_into_memory_is_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = source(_pages(tmp_path / "new.parquet", 1_000))
+    copy, sizes = DuckDbEngine._copy, list[int]()
+
+    def copy_few(engine: DuckDbEngine, query: str, *others: Any) -> int:
+        count = engine.ibis.con.execute(f"SELECT count(*) FROM ({query})").fetchone()[0]
+        sizes.append(count)
+        if count > 300:
+            raise OutOfMemory("too many rows")
+        return copy(engine, query, *others)
+
+    monkeypatch.setattr(DuckDbEngine, "_copy", copy_few)
+    told: list[float] = []
+    with (
+        DuckDbEngine(tmp_path / "engine", MEMORY, threads=1, progress=told.append) as engine,
+        new_table(tmp_path / "table") as made,
+    ):
+        engine.write(lambda inputs: inputs["new"], {"new": rows}, made)
+        made.commit()
+
+    parts = [pq.read_table(file)["key"].to_pylist() for file in Table.open(tmp_path / "table").files]
+    keys = [key for part in parts for key in part]
+    assert sizes[0] == 1_000
+    assert len(parts) >= 4
+    assert (len(keys), keys) == (1_000, sorted(keys))
+    assert told[-1] == 1.0
+
+
+def test_row_groups_of_long_texts_are_small_enough_to_be_read_with_little_memory(tmp_path: Path) -> None:
+    long = "long text " * 100
+    rows = source(stored(tmp_path / "new.parquet", [page(f"{number:06d}{long}") for number in range(20_000)]))
+
+    with (
+        DuckDbEngine(tmp_path / "engine", MEMORY, threads=2, ranges=1) as engine,
+        new_table(tmp_path / "table") as made,
+    ):
+        engine.write(lambda inputs: inputs["new"], {"new": rows}, made)
+        made.commit()
+
+    footers = [pq.read_metadata(file) for file in Table.open(tmp_path / "table").files]
+    groups = [footer.row_group(number) for footer in footers for number in range(footer.num_row_groups)]
+    assert sum(group.num_rows for group in groups) == 20_000
+    # DuckDB gets half of the memory, and a row group takes a sixteenth of that.
+    assert max(group.total_byte_size for group in groups) <= 1.5 * MEMORY / 2 / 16
+
+
+def test_range_with_a_single_key_cannot_be_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = source(stored(tmp_path / "new.parquet", [page("same") for _ in range(5)]))
+
+    def never(*_: Any) -> int:
+        raise OutOfMemory("too many rows")
+
+    monkeypatch.setattr(DuckDbEngine, "_copy", never)
+    with (
+        DuckDbEngine(tmp_path / "engine", MEMORY, threads=1) as engine,
+        new_table(tmp_path / "table") as made,
+        pytest.raises(OutOfMemory),
+    ):
+        engine.write(lambda inputs: inputs["new"], {"new": rows}, made)
 
 
 def test_job_out_of_memory_names_the_setting(tmp_path: Path) -> None:

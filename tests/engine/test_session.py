@@ -6,9 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import pytest
 
 from scoter.engine.session import SqlSession, open_session
@@ -21,11 +23,29 @@ def session(tmp_path: Path) -> Iterator[SqlSession]:
         yield session
 
 
-def test_failure_after_the_first_rows_is_a_query_error(session: SqlSession) -> None:
-    answer = session.query("SELECT CASE WHEN i = 900000 THEN error('no') ELSE 'yes' END FROM range(1000000) t(i)")
+def one_thread(connection: Any) -> Sequence[str]:
+    """Make DuckDB report the first error: with several threads it may report that the others were interrupted."""
+    connection.execute("SET threads = 1")
+    return ()
 
-    with pytest.raises(UsageError, match="SQL: Invalid Input Error: no"):
-        list(answer.rows)
+
+def test_failure_after_the_first_rows_is_a_query_error(tmp_path: Path) -> None:
+    with open_session(one_thread, spill=tmp_path, memory_limit=2**28) as session:
+        answer = session.query("SELECT CASE WHEN i = 900000 THEN error('no') ELSE 'yes' END FROM range(1000000) t(i)")
+
+        with pytest.raises(UsageError, match="SQL: Invalid Input Error: no"):
+            list(answer.rows)
+
+
+def test_interrupt_without_ctrl_c_is_a_query_error(session: SqlSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(reader: Any) -> Iterator[Any]:
+        yield from ()
+        raise duckdb.InterruptException("INTERRUPT Error: Interrupted!")
+
+    monkeypatch.setattr("scoter.engine.session.read_batches", interrupted)
+
+    with pytest.raises(UsageError, match="SQL: the query failed"):
+        list(session.query("SELECT 1").rows)
 
 
 def test_ctrl_c_ends_a_query_as_a_keyboard_interrupt(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-STEPS = ("inject", "generate", "fetch", "updatedb", "dedup", "invertlinks")
-_STATUS_LINE = re.compile(r"round (\d+)(?:/\d+)?  (\w+)")
+STEPS = ("inject", "generate", "fetch", "updatedb", "updatehostdb", "dedup", "invertlinks", "index")
+_STATUS_LINE = re.compile(r"round \d+(?:/\d+)?  (\w+)|\x1b\[K(index)\b")
 _OUTPUT_BYTES = 4_096
 _POLL_INTERVAL = 0.002
 _TIMEOUT = 300.0  # seconds after which a crawl of this size counts as stuck
@@ -110,7 +110,8 @@ class CrawlProcess:
         with self._lock:
             self.output = (self.output + text)[-_OUTPUT_BYTES:]
             for found in _STATUS_LINE.finditer(text):
-                if found[2] != self._step:
+                step = found[1] or found[2]
+                if step != self._step:
                     now = time.monotonic()
                     self.spent.append((self._step, now - self._since))
-                    self._step, self._since = found[2], now
+                    self._step, self._since = step, now

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+import tantivy
 from msgspec import Struct
 
 from scoter.errors import ScoterError, UsageError
+from scoter.index.text_index import TextIndex
 from scoter.store.tables import Table
 from scoter.store.warc import WarcReader
 
 _SCORE_TOLERANCE = 1e-9
-TABLES = ("crawldb", "linkdb")
+TABLES = ("crawldb", "linkdb", "hostdb")
 
 
 class CrawlState(Struct, frozen=True, kw_only=True):
@@ -31,6 +33,10 @@ class CrawlState(Struct, frozen=True, kw_only=True):
     inlinks: dict[str, frozenset[tuple[str, str]]]
     digests: dict[str, str]
     """Digests of the fetched bodies, read from the archive."""
+    documents: dict[str, str]
+    """Digests of the texts and titles in the search index."""
+    hosts: dict[str, tuple[int, ...]]
+    """The URLs, requests and bytes of each host."""
 
 
 def state_of(crawl: Path) -> CrawlState:
@@ -43,6 +49,11 @@ def state_of(crawl: Path) -> CrawlState:
         signatures={row["url"]: row["signature"] for row in records},
         inlinks={row["url"]: frozenset((each["url"], each["anchor"]) for each in row["inlinks"]) for row in linked},
         digests=dict(_digests(crawl)),
+        documents=documents_of(crawl / "index"),
+        hosts={
+            row["url"]: (row["urls"], row["unfetched"], row["gone"], row["fetches"], row["bytes"])
+            for row in _table(crawl / "hostdb")
+        },
     )
 
 
@@ -65,7 +76,12 @@ def differences(got: CrawlState, wanted: CrawlState) -> list[str]:
 
 def leftovers(crawl: Path) -> list[str]:
     """Return files that should not exist after a crawl."""
-    strays = [*(crawl / "tmp").glob("*"), *(crawl / "segments").glob(".*"), *(crawl / "segments").glob("*/tmp/*")]
+    strays = [
+        *sorted((crawl / "index").glob("[0-9]*"))[:-1],
+        *(crawl / "tmp").glob("*"),
+        *(crawl / "segments").glob(".*"),
+        *(crawl / "segments").glob("*/tmp/*"),
+    ]
     for segment in (crawl / "segments").iterdir():
         whole = {path.stem for path in (segment / "crawl_fetch").glob("*.parquet")}
         tables = chain(*((segment / name).glob("*") for name in ("parse_data", "parse_text", "crawl_parse")))
@@ -149,6 +165,8 @@ def _aspects(got: CrawlState, wanted: CrawlState) -> Iterator[tuple[str, dict[st
     yield "signatures", got.signatures, wanted.signatures
     yield "contents", got.digests, wanted.digests
     yield "inlinks", got.inlinks, wanted.inlinks
+    yield "hosts", got.hosts, wanted.hosts
+    yield "documents", _alike_documents(got, wanted), wanted.documents
 
 
 def _alike(got: CrawlState, wanted: CrawlState) -> dict[str, str]:
@@ -165,6 +183,29 @@ def _alike(got: CrawlState, wanted: CrawlState) -> dict[str, str]:
         else status
         for url, status in got.statuses.items()
     }
+
+
+def _alike_documents(got: CrawlState, wanted: CrawlState) -> dict[str, str]:
+    """Return our documents, with those of duplicates where the other crawl keeps another page of a group."""
+    kept = {url for url, status in got.statuses.items() if status == "fetched" != wanted.statuses.get(url)}
+    lost = {url for url, status in got.statuses.items() if status == "duplicate" != wanted.statuses.get(url)}
+    ours = {url: digest for url, digest in got.documents.items() if url not in kept}
+    return {**ours, **{url: wanted.documents[url] for url in lost & wanted.documents.keys()}}
+
+
+def documents_of(folder: Path) -> dict[str, str]:
+    """Return the documents of an index by id; raise if one is there twice."""
+    index = TextIndex.open(folder)
+    searcher = index.index.searcher()
+    found: dict[str, str] = {}
+    for _, address in searcher.search(tantivy.Query.all_query(), limit=max(1, searcher.num_docs)).hits:
+        stored = searcher.doc(address)
+        name, shown = stored.get_first("id"), index.shown_of(stored)
+        if name in found:
+            raise AssertionError(f"the index has {name} twice")
+        about = "\n".join((shown.title, shown.description, shown.lang, shown.type, index.text_of(stored)))
+        found[name] = sha1(about.encode()).hexdigest()
+    return found
 
 
 def _groups(state: CrawlState) -> Counter[tuple[bytes | None, float]]:

@@ -5,8 +5,8 @@
 `scoter crawl` runs on a synthetic web in its own process group. The group, the parent alone, or one fetching process is
 killed at seeded random moments, and the crawl is started again. A finished crawl is compared with an undisturbed one:
 the same URLs with the same statuses and scores, the same links, every page readable in the archive where its row says,
-and no leftover files. Meanwhile a reader watches tables and parts: none may ever be half-written, and no URL of a
-finished part may be fetched again.
+the same documents in the search index, and no leftover files. Meanwhile a reader watches tables and parts: none may
+ever be half-written, and no URL of a finished part may be fetched again.
 """
 
 from __future__ import annotations
@@ -116,7 +116,21 @@ def start(server: SimServer, crawl: Path, folder: Path) -> CrawlProcess:
     given = settings(server.port, 'store.warc_age="1s"', "fetch.processes=2", "http.timeout=20s", "http.time_limit=30s")
     options = [text for each in given for text in ("-D", each)]
     return CrawlProcess(
-        ["crawl", str(crawl), *server.web.seeds(), "--until-done", "--scope", "any", "--top-n", "100000", *options],
+        [
+            *(
+                "crawl",
+                str(crawl),
+                *server.web.seeds(),
+                "--until-done",
+                "--scope",
+                "any",
+                "--top-n",
+                "100000",
+                "--index",
+                "--hostdb",
+            ),
+            *options,
+        ],
         folder,
     )
 

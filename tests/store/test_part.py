@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 from tests.store.exchanges import ABOUT, START, assert_sound, exchange, open_part, records
 
+from scoter.core.url import canonical
 from scoter.errors import Defect, UsageError, UserError
 from scoter.store.disk import disk_error
 from scoter.store.warc import WarcPart, WarcReader
-from scoter.store.warc.cdxj import CdxEntry, CdxIndex, index_line, media_type
+from scoter.store.warc.cdxj import CdxEntry, CdxIndex, index_line, media_type, surt_key
 
 NOISE = random.Random(4)
 
@@ -270,3 +271,30 @@ def test_repr_shows_captures_and_size(tmp_path: Path) -> None:
 
     assert repr(part) == f"WarcPart({tmp_path}/name.warc.gz.open, 1 captures, {part.size} bytes)"
     part.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http://www.example.org/", "org,example)/"),
+        ("https://www12.Example.org:443/A/", "org,example)/a"),
+        ("http://www.example.org:8080/", "org,example:8080)/"),
+        ("http://wwwa.example.org./", "org,example,wwwa)/"),
+        ("http://192.168.1.2/a", "2,1,168,192)/a"),
+        ("http://[2001:db8::1]:81/a", "2001:db8::1:81)/a"),
+        ("http://example.org//a//b/", "org,example)/a/b"),
+        ("http://example.org/a%20b%2Fc%7e", "org,example)/a%20b/c~"),
+        ("http://example.org/%C3%A9?%FF", "org,example)/%c3%a9?%ff"),
+        ("http://example.org/a%2525b", "org,example)/a%25b"),
+        ("http://example.org/%23?x=%23", "org,example)/%23?x=%23"),
+        ("http://example.org/?b=1&a=2&A=10&b", "org,example)/?a=10&a=2&b&b=1"),
+        ("http://example.org/?", "org,example)/"),
+        ("http://example.org/?b=2&sid=0123456789abcdef0123456789abcdef", "org,example)/?&b=2"),
+        ("http://example.org/?cfid=1&cftoken=2&z=1", "org,example)/?z=1"),
+        ("http://example.org/(S(4hqa0555fwsecu455xqckv45))/x.aspx", "org,example)/x.aspx"),
+        ("ftp://example.org/a/b", "org,example)/a/b"),
+        ("file:///a/b", "file:/a/b"),
+    ],
+)
+def test_index_keys_are_those_of_other_archive_tools(url: str, key: str) -> None:
+    assert surt_key(canonical(url)) == key

@@ -51,20 +51,20 @@ class RegexUrlFilter(_RuleFilter):
 
 
 class AutomatonUrlFilter(_RuleFilter):
-    """The regex filter, limited to patterns that run in linear time."""
+    """Keeps or drops a URL by the first pattern that matches all of it; the patterns have another syntax."""
 
     def __init__(self, setup: Setup) -> None:
-        super().__init__(setup, "urlfilter.regex_file", _linear, "regex-urlfilter.txt")
+        super().__init__(setup, "urlfilter.automaton_file", _linear)
 
 
 def _linear(lines: Sequence[str], source: str) -> regex.RegexRules:
-    rules = regex.parse(lines, source)
+    rules = regex.parse(lines, source, regex.automaton_pattern)
     if rules.slow:
         raise RuleError(
-            f"the pattern {rules.slow[0].pattern.text} cannot be matched in linear time",
+            f"the pattern {rules.slow[0].text} cannot be matched in linear time",
             file=source,
             line=rules.slow[0].line,
-            hint="Avoid look-around, back-references and possessive groups, or use the filter regex.",
+            hint="Repeat less often, or use the filter regex.",
         )
     return rules
 
@@ -120,6 +120,9 @@ class ValidatorSettings(Struct, frozen=True):
 
     schemes: Annotated[tuple[str, ...], Setting("Valid schemes.", example='["https"]')] = validator.SCHEMES
     longest: Annotated[int, Setting("Longest valid URL, in characters.", at_least=1)] = validator.LONGEST_URL
+    most_repeats: Annotated[int, Setting("How often a path segment may occur in a URL.", at_least=1)] = (
+        validator.MOST_REPEATS
+    )
 
 
 class ValidatorUrlFilter(_RuleFilter):
@@ -129,7 +132,7 @@ class ValidatorUrlFilter(_RuleFilter):
 
     def __init__(self, setup: Setup) -> None:
         settings = setup.settings or ValidatorSettings()
-        self._rules = validator.ValidatorRules(settings.schemes, settings.longest)
+        self._rules = validator.ValidatorRules(settings.schemes, settings.longest, settings.most_repeats)
 
 
 class IgnoreExemptUrlExemption(_RuleFilter):

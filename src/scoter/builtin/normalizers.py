@@ -10,13 +10,14 @@ from scoter.plugins import Scope, Setup
 
 
 class BasicUrlNormalizer:
-    """Gives a URL its canonical form."""
+    """Gives a URL its canonical form, with single slashes in its path and without session identifiers."""
 
     def __init__(self, setup: Setup) -> None:
         self._trim = setup.config.urlnormalizer.basic_host_trim_trailing_dot
+        self._session_ids = not setup.config.urlnormalizer.basic_remove_session_ids
 
     def normalize(self, text: str, scope: Scope) -> str | None:
-        return url_pieces.canonical_text(text, trim_trailing_dot=self._trim)
+        return url_pieces.canonical_text(text, trim_trailing_dot=self._trim, session_ids=self._session_ids)
 
 
 class RegexUrlNormalizer:

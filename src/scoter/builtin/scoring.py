@@ -1,4 +1,4 @@
-"""The built-in scoring filters: OPIC and depth."""
+"""The scoring filters by links: OPIC, link and depth."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scoter.core.datum import CrawlDatum
-from scoter.core.page import Outlink
+from scoter.core.page import Outlink, Page
 from scoter.core.pattern import compile_pattern
 from scoter.core.scoring import DEPTH, MAX_DEPTH, SEED_DEPTH, OpicRules, SeedDistance, closest, opic_score
 from scoter.core.url import Url
@@ -47,7 +47,9 @@ class OpicScoring:
     def sort_value_columns(self, table: Any) -> Any:
         return table.sort_value * table.score
 
-    def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
+    def distribute(
+        self, url: Url, datum: CrawlDatum, page: Page, targets: Sequence[Outlink], found: int
+    ) -> Sequence[Outlink]:
         return self._rules.distribute(datum.score, url.host, targets, found)
 
     def update(
@@ -65,6 +67,39 @@ class OpicScoring:
 
     def index_columns(self, table: Any) -> Any:
         return table.boost * table.score.clip(lower=0.0) ** self._rules.index_power
+
+
+class LinkScoring:
+    """Uses the ranks that `scoter scoreupdater` wrote to the crawldb; an update does not change them."""
+
+    def __init__(self, setup: Setup) -> None:
+        pass
+
+    def initial(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
+        return replace(datum, score=0.0)
+
+    def initial_columns(self, table: Any) -> Mapping[str, Any]:
+        return {"score": 0.0}
+
+    def sort_value(self, url: Url, datum: CrawlDatum, value: float) -> float:
+        return datum.score * value
+
+    def sort_value_columns(self, table: Any) -> Any:
+        return table.sort_value * table.score
+
+    def update(
+        self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime
+    ) -> CrawlDatum:
+        return new if old is None else replace(new, score=old.score)
+
+    def update_columns(self, table: Any) -> Mapping[str, Any]:
+        return {"score": table.old_score.coalesce(table.score)}
+
+    def index(self, url: Url, datum: CrawlDatum, boost: float) -> float:
+        return boost * datum.score
+
+    def index_columns(self, table: Any) -> Any:
+        return table.boost * table.score
 
 
 class DepthScoring:
@@ -96,12 +131,14 @@ class DepthScoring:
         limit = table.max_depth.coalesce(self._limit)
         return table.sort_value * (1 + limit - table.depth.coalesce(limit))
 
-    def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]:
-        page = self._read(datum)
-        if page is None:  # no seed leads here
+    def distribute(
+        self, url: Url, datum: CrawlDatum, page: Page, targets: Sequence[Outlink], found: int
+    ) -> Sequence[Outlink]:
+        own = self._read(datum)
+        if own is None:  # no seed leads here
             return ()
         overridden = self._override is not None and self._pattern is not None and self._pattern.found(url.text)
-        return page.distribute(targets, self._override if overridden else None)
+        return own.distribute(targets, self._override if overridden else None)
 
     def update(
         self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime

@@ -4,11 +4,15 @@ What commands share:
 
 - ``main``         the table of commands (``COMMANDS``); turns errors into exit codes
 - ``invocation``   options that several commands share, and the configuration they lead to
+- ``nutch_commands``  answers command lines as Nutch spells them
+- ``counterparts``  generates the docs page about Nutch's commands, plug-ins and properties
 - ``session``      opens a crawl directory for a command: lock, engine, status line
 - ``files``        reads input: files, lines and URLs
 - ``output``       messages, colours, widths and the status line
 - ``results``      prints tables, JSON and CSV, and writes dumps to files
-- ``parsecheck/``  how ``parsechecker`` examines a document
+- ``keys``         options that create, list and revoke API keys
+- ``job_commands``  the commands that ``ui`` can run as jobs, derived from their options
+- ``parsecheck/``  how ``parsechecker`` and ``indexchecker`` examine a document
 
 Commands; ``main`` imports a module when one of its commands is used:
 
@@ -18,10 +22,17 @@ Commands; ``main`` imports a module when one of its commands is used:
 - ``crawl``         crawl
 - ``dedup``         dedup
 - ``explain``       explain
+- ``export``        export, corpus
 - ``fetch``         fetch
 - ``generate``      generate, freegen
+- ``import_nutch_crawl``  import-nutch-crawl
+- ``index``         index, clean, search
+- ``indexchecker``  indexchecker
 - ``inject``        inject
 - ``invertlinks``   invertlinks
+- ``linkrank``      linkrank, scoreupdater
+- ``webgraph``      webgraph, readwebgraph, nodedumper
+- ``hostdb``        updatehostdb, readhostdb
 - ``lookup``        lookup
 - ``merge``         mergedb, mergelinkdb, mergesegs
 - ``parse``         parse
@@ -37,6 +48,7 @@ Commands; ``main`` imports a module when one of its commands is used:
 - ``sitemap``       sitemap
 - ``statistics``    crawlcomplete, domainstats, protocolstats
 - ``submit``        submit
+- ``ui``            ui
 - ``updatedb``      updatedb
 - ``watch``         watch
 """

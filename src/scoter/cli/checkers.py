@@ -14,6 +14,7 @@ from scoter.core.display import count, duration
 
 if TYPE_CHECKING:
     from scoter.core.robots import Robots
+    from scoter.core.url import Url
     from scoter.plugins import Scope
 
 
@@ -112,35 +113,36 @@ def normalizerchecker(urls: tuple[str, ...], scope: Scope) -> None:
 
 
 @click.command()
-@click.argument("robots", type=click.Path(path_type=Path))
+@click.argument("robots", metavar="FILE-OR-URL")
 @click.argument("urls", nargs=-1)
 @click.option(
     "--agent", multiple=True, help="Agent name to look for; can be repeated (default: agent.name, otherwise scoter)."
 )
-def robotschecker(robots: Path, urls: tuple[str, ...], agent: tuple[str, ...]) -> None:
+def robotschecker(robots: str, urls: tuple[str, ...], agent: tuple[str, ...]) -> None:
     """Show what a robots.txt file allows, and which line decides.
 
-    ROBOTS is a file, or - for stdin. To check a site's own robots.txt, use `scoter parsechecker URL --check-robots`.
-    URLs are read from the arguments, or from stdin, one per line.
+    The rules come from a file, from stdin for a dash, or from a site: for a URL, its site's robots.txt is fetched, and
+    the URL itself is checked if no other is given. URLs are read from the arguments, or from stdin, one per line.
 
     \b
     Example:
       scoter robotschecker robots.txt --agent mybot https://example.org/private/
+      scoter robotschecker https://example.org/private/ --agent mybot
     """
     from scoter.core.robots import Robots
     from scoter.core.url import canonical
-    from scoter.errors import UrlError, UsageError
+    from scoter.errors import UrlError
 
     options = invocation()
-    if str(robots).startswith(("http:/", "https:/")):  # Path removes one of the slashes
-        raise UsageError(
-            "ROBOTS must be a file, not a URL",
-            hint="To check a site's own robots.txt: scoter parsechecker URL --check-robots",
-        )
-    if str(robots) in ("-", "/dev/stdin") and not urls:
+    if robots in ("-", "/dev/stdin") and not urls:
         raise click.UsageError("cannot read both robots.txt and the URLs from stdin; pass the URLs as arguments")
     names = agent or tuple(filter(None, (options.config.agent.name, *options.config.http.robots_agents))) or ("scoter",)
-    rules = Robots.read(read_bytes(robots), names)
+    if robots.startswith(("http://", "https://")):
+        data = _fetch_robots(canonical(robots), names[0])
+        urls = urls or (robots,)
+    else:
+        data = read_bytes(Path(robots))
+    rules = Robots.read(data, names)
     if not options.json and not options.quiet:
         _introduce(rules)
     for text in read_urls(urls):
@@ -158,6 +160,26 @@ def robotschecker(robots: Path, urls: tuple[str, ...], agent: tuple[str, ...]) -
         else:
             why = "" if options.quiet else f"  {visible(verdict.why)}"
             click.echo(f"{'+' if verdict.allowed else '-'} {url}{why}")
+
+
+def _fetch_robots(url: Url, agent: str) -> bytes:
+    """Return the robots.txt of a URL's site, empty if there is none; the request is made under the agent's name."""
+    from scoter.cli.parsecheck import document
+    from scoter.core.url import join
+    from scoter.errors import UserError
+    from scoter.fetch.pages import MAX_HOPS
+
+    options = invocation()
+    if not options.config.agent.name:
+        options.override(f"agent.name={agent}")
+    place = join(url, "/robots.txt")
+    assert place is not None  # noqa: S101 - the URL is http or https
+    found = document.fetch(options.config, place, place.text, hops=MAX_HOPS)
+    if found.content is not None:
+        return found.content.body
+    if 400 <= found.status < 500 and found.status != 429:  # RFC 9309 2.3.1.3: there are no rules
+        return b""
+    raise UserError(found.problem or "cannot be read", where=place.text, hint=found.hint)
 
 
 def _introduce(rules: Robots) -> None:

@@ -34,33 +34,18 @@ def command(directory: str, url: str) -> int:
     Example:
       scoter explain mycrawl https://example.org/photo.jpg
     """
-    from scoter.batch.explain import explain, summarize
+    from scoter.batch.explain import explain, explanation_facts, summarize
 
     with crawl_session("explain", directory, lock=False) as session:
         found = explain(session.crawl, session.config, url, now=session.now)
         sentence = summarize(found, session.now)
         if invocation().json:
-            print_json(_as_object(found, sentence))
+            print_json(explanation_facts(found, sentence))
         else:
             for line in _lines(found, sentence, session.now):
                 click.echo(visible(line))
         is_known = found.record or found.fetches or found.links.count or found.redirected_from.count
         return 0 if is_known else NOTHING_TO_DO
-
-
-def _as_object(found: Explanation, sentence: str) -> Any:
-    import msgspec
-
-    from scoter.batch.crawldir.export import json_value
-
-    fields = {name: getattr(found, name) for name in found.__struct_fields__ if name not in ("url", "datum")}
-    for name in ("links", "inlinks", "redirected_from", "duplicates"):
-        fields[name] = msgspec.structs.asdict(fields[name])
-    for name in ("normalizers", "filters"):
-        fields[name] = list(map(msgspec.structs.asdict, fields[name]))
-    return json_value(
-        {"url": found.url.text, "key": found.url.key, "host": found.url.host, "verdict": sentence, **fields}
-    )
 
 
 def _lines(found: Explanation, sentence: str, now: datetime) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scoter.cli.fetch import deferred_hosts
 from scoter.cli.inject import print_complaints
 from scoter.cli.invocation import NOTHING_TO_DO, AtMost, off_switch, remark
 from scoter.cli.results import print_result
@@ -42,6 +43,11 @@ _FETCHERS = click.option(
 @click.option("--normalize", is_flag=True, help="Normalise URLs before counting them for generate.max_count.")
 @click.option(
     "--force", is_flag=True, help="With generate.update_crawldb: also select URLs of segments that await updatedb."
+)
+@click.option(
+    "--hostdb",
+    is_flag=True,
+    help="Leave out dead hosts, and apply generate.max_count_expr and generate.fetch_delay_expr to the hostdb.",
 )
 def command(directory: str, **choices: Any) -> int:
     """Generate segments from the URLs that are due.
@@ -103,6 +109,8 @@ def why_nothing(done: GenerateResult, now: datetime) -> str:
         return "Nothing to fetch: the crawldb is empty. To add URLs: scoter inject"
     reasons = ", ".join(f"{number:,} {reason}" for reason, number in done.skipped.items())
     text = f"Nothing to fetch: {count(done.known, 'URL')} known, {reasons}."
+    if done.deferred:
+        text += f" {deferred_hosts(done.deferred)}"
     if done.next_due is not None:
         text += f" The next one is due {ago(done.next_due, now)} ({done.next_due:%Y-%m-%d %H:%M} UTC)."
     return text
@@ -110,4 +118,5 @@ def why_nothing(done: GenerateResult, now: datetime) -> str:
 
 def _summary(done: GenerateResult) -> str:
     skipped = "".join(f", {number:,} {reason}" for reason, number in done.skipped.items())
-    return f"{done.urls:,} of {count(done.known, 'URL')}{skipped}."
+    text = f"{done.urls:,} of {count(done.known, 'URL')}{skipped}."
+    return f"{text} {deferred_hosts(done.deferred)}" if done.deferred else text

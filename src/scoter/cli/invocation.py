@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from scoter.config import Config, Loaded
 
 DEFAULT_FILE = Path("scoter.toml")
+INTERRUPTED = 130
 NOTHING_TO_DO = 1
 """Exit code of a command that found nothing to do."""
 _LARGEST_COUNT = 10**12  # more than any crawl holds; engines and libraries only count to 2**63
@@ -33,6 +35,7 @@ class Invocation:
 
     def __init__(self) -> None:
         self.config_file: Path | None = None
+        self.crawl_settings: Path | None = None
         self.overrides: list[str] = []
         self.json = False
         self.quiet = False
@@ -44,13 +47,23 @@ class Invocation:
         self.overrides.append(setting)
         self._loaded = None
 
+    def use_crawl(self, directory: str) -> None:
+        """Start from the settings that a crawl was started with, if the directory holds a crawl."""
+        from scoter.config.sources import CRAWL_SETTINGS
+
+        file = Path(directory) / CRAWL_SETTINGS
+        with suppress(OSError):  # the command reports it
+            if file.is_file() and (Path(directory) / "crawl.json").is_file():
+                self.crawl_settings = file
+                self._loaded = None
+
     def loaded(self) -> Loaded:
         """Return the effective configuration with the origin of each value."""
         if self._loaded is None:
             from scoter.config import load_with_origins
 
             file = self.config_file or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
-            self._loaded = load_with_origins(file, os.environ, self.overrides)
+            self._loaded = load_with_origins(file, os.environ, self.overrides, crawl=self.crawl_settings)
             for name in () if self.quiet else self._loaded.without_effect():
                 note(f"scoter: {self._loaded.origin(name)}: {name} has no effect yet")
         return self._loaded

@@ -102,6 +102,10 @@ def _facts(record: UrlRecord) -> Iterator[tuple[str, str]]:
     yield "state", " · ".join(filter(None, state))
     if record.reason:
         yield "reason", f"{record.reason}: {record.detail}" if record.detail else record.reason
+    if stale := record.stale:
+        why = f"{stale.reason}: {stale.detail}" if stale.detail else stale.reason
+        when = f"not fetched at {_time(stale.failed_at)}, next try after {_time(stale.retry_at)}"
+        yield "stale", f"{why}; {when}"
     if record.resolved != record.url:
         yield "resolved", record.resolved
     for number, hop in enumerate(record.hops if len(record.hops) > 1 else ()):  # the last one is the page itself

@@ -15,15 +15,17 @@ from typing import Any, NoReturn
 
 import click
 
-from scoter.cli.invocation import Invocation, common_options, invocation
+from scoter.cli.invocation import INTERRUPTED, Invocation, common_options, invocation
+from scoter.cli.nutch_commands import counterpart, export_command, scoter_command
 from scoter.cli.output import note
-from scoter.errors import UsageError, UserError, did_you_mean
+from scoter.errors import UsageError, UserError, did_you_mean, typed
 
 # Name → module (or module:attribute) and one sentence. A module is imported when its command is used, so that
 # `scoter --help` and short commands start at once. A test compares the sentences with the commands' own help.
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Batch crawl": {
         "crawl": ("crawl", "Crawl from seeds in rounds, or continue a crawl."),
+        "ui": ("ui", "Serve the crawls below a folder over HTTP."),
     },
     "Live service": {
         "serve": ("serve", "Run the live service."),
@@ -41,12 +43,26 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "parse": ("parse", "Parse fetched segments."),
         "updatedb": ("updatedb", "Update the crawldb from fetched segments."),
         "invertlinks": ("invertlinks", "Update the linkdb from parsed segments."),
+        "webgraph": ("webgraph:webgraph", "Update the link graph from parsed segments."),
+        "linkrank": ("linkrank:linkrank", "Compute ranks over the link graph."),
+        "scoreupdater": ("linkrank:scoreupdater", "Write ranks to the scores of the crawldb."),
+        "updatehostdb": ("hostdb:updatehostdb", "Update the hostdb: one record per host."),
         "dedup": ("dedup", "Mark pages with the same content as duplicates."),
+        "index": ("index:index", "Write the pages of a crawl to its search indexes."),
+        "clean": ("index:clean", "Delete pages that are gone from the search indexes."),
+    },
+    "Use a crawl": {
+        "search": ("index:search", "Search the pages of a crawl."),
+        "export": ("export", "Export the pages of a crawl to files."),
+        "corpus": ("export:corpus", "Write the texts of a crawl for a language model."),
     },
     "Inspect a crawl": {
         "readdb": ("readdb", "Show the crawldb: statistics, one URL, the top URLs, or a dump."),
         "readseg": ("readseg", "Show the contents of segments."),
         "readlinkdb": ("readlinkdb", "Show the inlinks of a URL, or dump the linkdb."),
+        "readhostdb": ("hostdb:readhostdb", "Show the hosts of a crawl, one host, or a dump of the hostdb."),
+        "readwebgraph": ("webgraph:readwebgraph", "Show a node of the link graph and its neighbours."),
+        "nodedumper": ("webgraph:nodedumper", "List the nodes with the most links or the highest ranks."),
         "domainstats": ("statistics:domainstats", "Count pages by host, domain, suffix or top-level domain."),
         "protocolstats": ("statistics:protocolstats", "Count the fetch outcomes in segments."),
         "crawlcomplete": ("statistics:crawlcomplete", "Count fetched and unfetched URLs by host or domain."),
@@ -59,9 +75,11 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "mergelinkdb": ("merge:mergelinkdb", "Merge several linkdbs into a new one."),
         "mergesegs": ("merge:mergesegs", "Merge segments into new ones."),
         "prune": ("prune", "Remove old segments and table versions."),
+        "import-nutch-crawl": ("import_nutch_crawl", "Import a crawl of Apache Nutch 1.x."),
     },
     "Check rules": {
         "parsechecker": ("parsechecker", "Show how a page is parsed: type, text, metadata, links, and why."),
+        "indexchecker": ("indexchecker", "Show the document that a page becomes, and which filter set each field."),
         "filterchecker": ("checkers:filterchecker", "Show which URL filters keep or drop URLs."),
         "normalizerchecker": ("checkers:normalizerchecker", "Show how the URL normalisers change URLs."),
         "robotschecker": ("checkers:robotschecker", "Show what a robots.txt file allows, and which line decides."),
@@ -77,7 +95,11 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 MODULES = {name: found for group in COMMANDS.values() for name, found in group.items()}
 
 
-INTERRUPTED = 130
+_LIKE_NUTCH = {
+    *(*COMMANDS["Batch crawl step by step"], *COMMANDS["Inspect a crawl"], *COMMANDS["Check rules"]),
+} - {"sql", "report", "explain"}
+"""Commands that Nutch has too, with other options."""
+
 DEFECT = 70
 _GC_THRESHOLD = 50_000  # new objects before the garbage collector runs
 
@@ -108,7 +130,7 @@ class CommandTable(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in MODULES and not args[0].startswith("-"):
-            raise click.UsageError(f"there is no command {args[0]!r}{did_you_mean(args[0], MODULES)}", ctx)
+            raise click.UsageError(f"there is no command {args[0]!r}{_suggestion(args[0])}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -161,6 +183,7 @@ def run(arguments: list[str], options: Invocation) -> int:
         out = sys.stdout
         if isinstance(out, io.TextIOWrapper) and out.errors == "strict":
             out.reconfigure(errors="replace")  # a locale without some character is no reason to fail
+        _check_spelling(arguments)
         # Not click's main(), which reports a broken pipe as an error.
         with scoter.make_context("scoter", arguments or ["--help"], obj=options) as context:
             outcome = scoter.invoke(context)
@@ -184,6 +207,25 @@ def run(arguments: list[str], options: Invocation) -> int:
         return _report(error, f"{error.filename or 'standard output'}: {error.strerror or error}", options)
     except Exception as error:
         return _report_defect(error, options)
+
+
+def _check_spelling(arguments: list[str]) -> None:
+    """Answer a command line as Nutch spells it with the right command."""
+    if len(arguments) > 1 and (export := export_command(arguments)) is not None:
+        raise UsageError("this is spelled as in Nutch", hint=f"Run: scoter {' '.join(map(typed, export))}")
+    if arguments and arguments[0] in _LIKE_NUTCH:
+        meant = scoter_command(arguments, lambda name: {each for one in load_command(name).params for each in one.opts})
+        if meant is not None and meant != arguments:
+            raise UsageError("this is spelled as in Nutch", hint=f"Run: scoter {' '.join(map(typed, meant))}")
+
+
+def _suggestion(name: str) -> str:
+    """Return the end of a message about an unknown command: its counterpart if Nutch has it, or the nearest name."""
+    found = counterpart(name, MODULES)
+    if found is None:
+        return did_you_mean(name, MODULES)
+    note = f" ({found.note})" if found.note and found.command else found.note
+    return f" as in Nutch; use scoter {found.command}{note}" if found.command else f" as in Nutch: {note}"
 
 
 def _is_stdout_closed() -> bool:
@@ -233,6 +275,8 @@ def _with_checked_config(callback: Callable[..., Any]) -> Callable[..., Any]:
     def checked(*arguments: Any, **options: Any) -> Any:
         from scoter.plugins import check_tables
 
+        if isinstance(directory := options.get("directory"), str):
+            invocation().use_crawl(directory)
         check_tables(invocation().config)
         return callback(*arguments, **options)
 

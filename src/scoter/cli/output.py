@@ -45,7 +45,8 @@ def note(text: str) -> None:
 
 def to_stderr(text: str) -> None:
     """Write to stderr and ignore failures: a closed or full stderr must not end a command."""
-    with suppress(OSError):
+    # RuntimeError: called by a signal handler that has interrupted another write.
+    with suppress(OSError, RuntimeError):
         sys.stderr.write(text)
         sys.stderr.flush()
 
@@ -140,6 +141,10 @@ class StatusLine:
         if not self._quiet:
             self.clear()
             to_stderr(text + "\n")
+
+    def acknowledge_stop(self) -> None:
+        """Say at once that a request to stop was noticed."""
+        self.note("Stopping; work in progress is finished and kept. Press Ctrl-C again to end at once.")
 
     def clear(self) -> None:
         """Remove the status line from a terminal."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.files import read_bytes
+from scoter.cli.files import read_bytes, read_urls
 from scoter.cli.invocation import NOTHING_TO_DO, Invocation, agent_option, invocation, remark
 from scoter.cli.output import note, print_json, visible
 from scoter.errors import UsageError
@@ -24,11 +25,21 @@ _SHOWN_SETTINGS = {"parse.metadata": "true"}
 _EXTRACTED_SETTINGS = {"parse.markdown": "true", "parse.extractor": "resiliparse"}
 
 
+def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how a document is fetched or read."""
+    for option in (
+        click.option("--follow-redirects", is_flag=True, help="Follow up to five redirects."),
+        click.option("--force-as", metavar="TYPE", default="", help="Treat the document as this media type."),
+        click.option("--as-url", metavar="URL", help="URL of a file: its links are relative to this."),
+    ):
+        command = option(command)
+    return command
+
+
 @click.command()
-@click.argument("document", metavar="URL-OR-FILE")
-@click.option("--as-url", metavar="URL", help="URL of a file: its links are relative to this.")
-@click.option("--force-as", metavar="TYPE", default="", help="Treat the document as this media type.")
-@click.option("--follow-redirects", is_flag=True, help="Follow up to five redirects.")
+@click.argument("document", metavar="[URL-OR-FILE]", default="")
+@click.option("--stdin", is_flag=True, help="Check the URLs and files listed on stdin, one per line.")
+@document_options
 @click.option("--check-robots", is_flag=True, help="Show details about robots.txt.")
 @click.option("--all-links", is_flag=True, help="Show all links, not only the first 40.")
 @click.option("--dump-text", "text", is_flag=True, help="Print only the text of the page.")
@@ -37,6 +48,7 @@ _EXTRACTED_SETTINGS = {"parse.markdown": "true", "parse.extractor": "resiliparse
 @agent_option
 def command(
     document: str,
+    stdin: bool,
     as_url: str | None,
     force_as: str,
     follow_redirects: bool,
@@ -55,17 +67,31 @@ def command(
       scoter parsechecker https://example.org/ --agent examplebot
       scoter parsechecker page.html --as-url https://example.org/page.html
       scoter parsechecker report.pdf --dump-text
+      scoter parsechecker --stdin --json < urls.txt
     """
-    from scoter.cli.parsecheck.examination import as_object, examine
-
     options = invocation()
     only = next((name for name, is_wanted in texts.items() if is_wanted), None)
     _turn_on_settings(options, only)
     if sum(texts.values()) > 1:
         raise UsageError("--dump-text, --main-text and --markdown cannot be combined")
-    if force_as and ("/" not in force_as or force_as.strip() != force_as):
-        raise UsageError(f"{force_as!r} is not a media type", where="--force-as", hint="For example: text/html")
-    source = _get(options, document, as_url, force_as, follow_redirects, check_robots)
+    if bool(document) == stdin:
+        raise UsageError("pass a URL, a file, or --stdin", hint="See scoter parsechecker --help")
+    how = (as_url, force_as, follow_redirects, check_robots)
+    checked = [_check(options, each, how, all_links, only) for each in (read_urls(()) if stdin else (document,))]
+    return 0 if all(checked) else NOTHING_TO_DO
+
+
+def _check(
+    options: Invocation,
+    document: str,
+    how: tuple[str | None, str, bool, bool],
+    all_links: bool,
+    only: str | None,
+) -> bool:
+    """Show a document, and return whether it was parsed."""
+    from scoter.cli.parsecheck.examination import as_object, examine
+
+    source = get_document(options, document, *how)
     found = None if source.content is None else examine(options.config, source.content)
     parsed = found is not None and found.failure is None
     if options.json:
@@ -73,8 +99,8 @@ def command(
     elif only is not None and parsed and found is not None:
         _dump(found, only)
     else:
-        _show(source, found, all_links, check_robots, only is not None)
-    return 0 if parsed else NOTHING_TO_DO
+        _show(source, found, all_links, how[-1], only is not None)
+    return parsed
 
 
 def _turn_on_settings(options: Invocation, only: str | None) -> None:
@@ -90,13 +116,16 @@ def _turn_on_settings(options: Invocation, only: str | None) -> None:
             options.override(f"{name}={value}")
 
 
-def _get(
-    options: Invocation, name: str, as_url: str | None, force_as: str, follows: bool, check_robots: bool
+def get_document(
+    options: Invocation, name: str, as_url: str | None, force_as: str, follows: bool, check_robots: bool = False
 ) -> CheckedDocument:
+    """Fetch the document of a URL politely, or read a file."""
     from scoter.cli.parsecheck import document
     from scoter.core.url import canonical
     from scoter.fetch.pages import MAX_HOPS
 
+    if force_as and ("/" not in force_as or force_as.strip() != force_as):
+        raise UsageError(f"{force_as!r} is not a media type", where="--force-as", hint="For example: text/html")
     url = _url(name)
     if url is not None:
         if as_url is not None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from scoter.cli.invocation import AtMost, invocation
-from scoter.cli.results import print_rows, row_format
+from scoter.cli.invocation import AtMost, invocation, remark
+from scoter.cli.results import open_output, print_rows, row_format
 from scoter.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -32,9 +32,10 @@ _REPORT_ROWS = 20
 def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -> None:
     """Query a crawl or a live service with SQL.
 
-    A crawl has the views crawldb, linkdb, segments, fetches, pages and outlinks; the log of a live service has events
-    and fetches. Without a query, the views and their columns are listed. The dialect is DuckDB's. Queries are read-only
-    and can only access these views.
+    A crawl has the views crawldb, linkdb, hosts, segments, fetches, pages and outlinks, and those of the link graph:
+    nodes, links, host_nodes, host_links, domain_nodes and domain_links; the log of a live service has events and
+    fetches. Without a query, the views and their columns are listed. The dialect is DuckDB's. Queries are read-only and
+    can only access these views.
 
     \b
     Example:
@@ -68,6 +69,7 @@ def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -
     "--limit", type=AtMost(min=1), metavar="N", default=_REPORT_ROWS, show_default=True, help="Print at most N rows."
 )
 @_CSV
+@click.option("--html", metavar="FILE", help="Write all reports about a crawl to one HTML page, with charts.")
 def report(
     directory: str,
     name: str | None,
@@ -77,18 +79,21 @@ def report(
     until: str,
     limit: int,
     wants_csv: bool,
+    html: str | None,
 ) -> None:
     """Answer common questions about a live service or a crawl.
 
     DIR is the directory of a live service or a crawl. Reports on a service read its log, which may lag by a minute.
-    Without NAME, the reports are listed. `pages-from` needs a SITE: a host or a domain. For other questions, use
-    `scoter sql`.
+    Without NAME, the reports are listed, or with --html all of them are written to one page. `pages-from` needs a SITE:
+    a host or a domain. For other questions, use `scoter sql`.
 
     \b
     Example:
       scoter report live
       scoter report live most-linked-sites --day yesterday
       scoter report live pages-from example.org --since 2026-11-01 --json
+      scoter report mycrawl largest --limit 5
+      scoter report mycrawl --html report.html
     """
     from scoter.live.reports.questions import QUESTIONS
     from scoter.live.reports.views import days, is_service
@@ -99,15 +104,34 @@ def report(
         raise UsageError(
             "there is no such directory", where=directory, hint="Give the directory of a service or crawl."
         )
+    if html is not None:
+        if name is not None or day or since or until or form != "table":
+            raise UsageError("--html writes all reports; give no NAME, no days and no other format")
+        _write_page(root, html, limit)
+        return
+    from scoter.batch.reports.questions import CRAWL_REPORTS
+
     if name is None:
+        known = {each.name: each.sentence for each in QUESTIONS.values()}
         if not is_service(root):
             from scoter.batch.crawldir.directory import CrawlDir
 
             CrawlDir.open(root)
-        reports = ({"name": each.name, "answers": each.sentence} for each in QUESTIONS.values())
+            known = {each.name: each.sentence for each in QUESTIONS.values() if each.crawl}
+            known |= {each.name: each.sentence for each in CRAWL_REPORTS.values()}
+        reports = ({"name": each, "answers": sentence} for each, sentence in known.items())
         print_rows(reports, ["name", "answers"], form)
         return
-    question = _question(name, site)
+    if name in CRAWL_REPORTS:
+        if is_service(root):
+            raise UsageError(f"{name} is only available for a crawl", where=directory)
+        if site or day or since or until:
+            raise UsageError(f"{name} takes no site and no days")
+        with _open_tables(root) as (tables, _):
+            answer = tables.query(CRAWL_REPORTS[name].sql, {"limit": limit})
+            print_rows(answer.rows, answer.columns, form)
+        return
+    question = _question(name, site, is_service(root))
     if day and (since or until):
         raise UsageError("--day cannot be combined with --since or --until")
     when = days(day or since, day or until, datetime.now(UTC))
@@ -120,12 +144,28 @@ def report(
         print_rows(answer.rows, answer.columns, form)
 
 
-def _question(name: str, site: str | None) -> Question:
+def _write_page(root: Path, html: str, limit: int) -> None:
+    from scoter.batch.reports.page import report_page
+    from scoter.live.reports.views import is_service
+
+    if is_service(root):
+        raise UsageError("--html is only available for a crawl", where=str(root))
+    title = f"Crawl {root.absolute().name}"
+    with _open_tables(root) as (tables, _), open_output(html) as file:
+        for line in report_page(tables, title, now=datetime.now(UTC), limit=limit):
+            file.write(line.encode("utf-8", "replace") + b"\n")
+    if html != "-":
+        remark(f"Wrote {html}")
+
+
+def _question(name: str, site: str | None, is_live: bool) -> Question:
+    from scoter.batch.reports.questions import CRAWL_REPORTS
     from scoter.live.reports.questions import QUESTIONS
 
     if name not in QUESTIONS:
-        message = f"there is no report {name!r}{did_you_mean(name, QUESTIONS)}"
-        raise UsageError(message, hint=f"Reports: {', '.join(QUESTIONS)}")
+        known = [*QUESTIONS, *(() if is_live else CRAWL_REPORTS)]
+        message = f"there is no report {name!r}{did_you_mean(name, known)}"
+        raise UsageError(message, hint=f"Reports: {', '.join(known)}")
     question = QUESTIONS[name]
     if question.takes_site and not site:
         raise UsageError(f"{name} needs a site", hint=f"For example: scoter report DIR {name} example.org")

@@ -101,22 +101,22 @@ def open_output(name: str, *, binary: bool = False) -> Iterator[BinaryIO]:
     sys.stdout.buffer.flush()
 
 
-def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
+def print_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], *, indent: str = "") -> None:
     """Print rows under their column names; on a terminal, long cells are truncated to fit its width."""
     from scoter.batch.crawldir.export import text_value
 
     texts = ([visible(text_value(row[name])) for name in columns] for row in rows)
     first = list(islice(texts, _MEASURED_ROWS))
     widest = [max(map(width, cells)) for cells in zip(columns, *first, strict=True)]
-    limit = _terminal_width(len(columns)) if sys.stdout.isatty() else None
+    limit = _terminal_width(len(columns)) - len(indent) if sys.stdout.isatty() else None
     widths = [min(_WIDEST_CELL, each) for each in widest] if limit is None else narrowed(widest, limit)
-    sys.stdout.write(_line(columns, widths, limit))
-    sys.stdout.write(_GAP.join("─" * size for size in widths) + "\n")
+    sys.stdout.write(indent + _line(columns, widths, limit))
+    sys.stdout.write(indent + _GAP.join("─" * size for size in widths) + "\n")
     for cells in chain(first, texts):
         if limit is not None and any(width(cell) > size for cell, size in zip(cells, widest, strict=True)):
             widest = [max(width(cell), size) for cell, size in zip(cells, widest, strict=True)]
             widths = narrowed(widest, limit)
-        sys.stdout.write(_line(cells, widths, limit))
+        sys.stdout.write(indent + _line(cells, widths, limit))
 
 
 def _terminal_width(columns: int) -> int:

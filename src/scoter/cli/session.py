@@ -14,6 +14,7 @@ from scoter.cli.output import StatusLine, progress_bar
 
 if TYPE_CHECKING:
     from scoter.batch.crawldir.directory import CrawlDir
+    from scoter.batch.crawldir.progress import ProgressLog
     from scoter.config import Config
     from scoter.engine import Engine
 
@@ -39,8 +40,19 @@ class CrawlSession:
 
         limit_arrow_memory()
         # In this command's scratch folder, which it locks: other commands delete unlocked ones.
-        progress = lambda share: self.status.show(progress_bar(self.command, share))  # noqa: E731
-        return self._stack.enter_context(open_engine(self.config, self.scratch, progress))
+        return self._stack.enter_context(open_engine(self.config, self.scratch, self._show_share))
+
+    def _show_share(self, share: float) -> None:
+        self.status.show(progress_bar(self.command, share))
+        if not self._read_only:
+            self.progress.add(self.command, share=round(share, 4))
+
+    @cached_property
+    def progress(self) -> ProgressLog:
+        """What programs that watch the crawl read."""
+        from scoter.batch.crawldir.progress import ProgressLog
+
+        return ProgressLog(self.crawl.path, self.command)
 
     @cached_property
     def scoped_config(self) -> Config:

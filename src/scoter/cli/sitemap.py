@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,17 +11,20 @@ from scoter.cli.inject import counts
 from scoter.cli.invocation import NOTHING_TO_DO, invocation, off_switch, remark
 from scoter.cli.output import visible
 from scoter.cli.results import print_result
-from scoter.cli.session import crawl_session
+from scoter.cli.session import CrawlSession, crawl_session
 from scoter.core.display import count
+from scoter.errors import UsageError
 
 if TYPE_CHECKING:
     from scoter.batch.sitemap import SitemapResult
+    from scoter.fetch.progress import Snapshot
 
 
 @click.command()
 @click.argument("directory", metavar="DIR")
 @click.argument("urls", metavar="[URL]...", nargs=-1)
 @click.option("--hosts", metavar="FILE", multiple=True, help="Check the sites listed in this file, one per line.")
+@click.option("--hostdb", is_flag=True, help="Check the hosts of the hostdb that are not dead, not those of the crawl.")
 @off_switch("strict", "Accept URLs that a sitemap has no authority over.", default=None)
 @off_switch("filter", "Do not apply the URL filters.", default=None)
 @off_switch("normalize", "Do not normalise URLs.", default=None)
@@ -45,6 +49,8 @@ def command(directory: str, urls: tuple[str, ...], hosts: tuple[str, ...], **cho
     user_agent(invocation().config)
     seed_sources(urls)
     seed_sources(hosts, may_be_urls=False)
+    if choices["hostdb"] and (urls or hosts):
+        raise UsageError("--hostdb cannot be combined with URLs or --hosts")
     with crawl_session("sitemap", directory, create=bool(urls or hosts)) as session:
         from scoter.batch.sitemap import sitemap
 
@@ -56,12 +62,17 @@ def command(directory: str, urls: tuple[str, ...], hosts: tuple[str, ...], **cho
             now=session.now,
             hosts=hosts,
             **choices,
-            on_progress=lambda snapshot, kept: session.status.show(
-                f"sitemap {count(kept, 'URL')}, {count(snapshot.fetched, 'file')}, {snapshot.queued:,} to fetch"
-            ),
+            on_progress=partial(_report, session),
         )
     print_result(done, _print_summary)
     return 0 if done.new or done.known else NOTHING_TO_DO
+
+
+def _report(session: CrawlSession, snapshot: Snapshot, kept: int) -> None:
+    session.status.show(
+        f"sitemap {count(kept, 'URL')}, {count(snapshot.fetched, 'file')}, {snapshot.queued:,} to fetch"
+    )
+    session.progress.add("sitemap", done=snapshot.done, queued=snapshot.queued, errors=snapshot.errors)
 
 
 def _print_summary(done: SitemapResult) -> None:

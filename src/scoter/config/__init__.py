@@ -1,4 +1,4 @@
-"""One frozen configuration: defaults < TOML file < environment < flags.
+"""One frozen configuration: defaults < settings of the crawl < TOML file < environment < flags.
 
 - ``sections/``     declares every setting: name, type, default, bounds, description, Nutch name
 - ``settings``      how a setting is declared
@@ -12,6 +12,7 @@
 - ``nutch``         translates a Nutch configuration
 - ``nutch_names``   Nutch names that are not declared with a setting
 - ``nutch_values``  translates Nutch values
+- ``nutch_xml``     reads Nutch's XML files
 """
 
 from __future__ import annotations

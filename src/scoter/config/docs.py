@@ -6,10 +6,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from scoter.config.nutch_names import FAMILIES, NO_COUNTERPART
-from scoter.config.sections import SECTIONS, fields
+from scoter.config.sections import SECTIONS
 from scoter.config.settings import Field, fields_of
-from scoter.config.show import written_default
+from scoter.config.show import has_default_of_leader, written_default
 from scoter.config.values import accepts
 
 PAGE = Path("docs/settings.md")
@@ -45,13 +44,20 @@ accepted.
 |---|---|
 | `scoter config show` | print every value and its source |
 | `scoter config show --defaults` | print a complete file to start from |
-| `scoter config import-nutch nutch-site.xml` | convert a Nutch site file |
+| `scoter config show --crawl DIR` | print the values that a crawl continues with |
+| `scoter config import-nutch conf -o scoter.toml` | convert Nutch's site file, index writers and exchanges |
+"""
+_NUTCH = """\
+## From Nutch to Scoter
+
+[Nutch's counterparts](nutch-counterparts.md) lists every property of Nutch with its setting here, or the reason why it
+has none.
 """
 
 
 def page() -> str:
     """Return the whole page."""
-    return "\n".join([_INTRODUCTION, *_sections(), *_nutch()]) + "\n"
+    return "\n".join([_INTRODUCTION, *_sections(), _NUTCH])
 
 
 def _sections() -> Iterator[str]:
@@ -61,13 +67,15 @@ def _sections() -> Iterator[str]:
         yield "| setting | default | meaning | Nutch |"
         yield "|---|---|---|---|"
         for field in fields_of(section, struct):
-            yield _row(_code(field.name), _default(field), _meaning(field), _nutch_names(field))
+            yield markdown_row(code(field.name), _default(field), _meaning(field), _nutch_names(field))
         yield ""
 
 
 def _default(field: Field) -> str:
-    leader = field.setting.follows
-    return _code(written_default(field)) + (f" (as {_code(leader)})" if leader else "")
+    leader = code(field.setting.follows)
+    if has_default_of_leader(field):
+        return f"{code(written_default(field))} (as {leader})"
+    return code(written_default(field)) + (f", or {leader} if set" if field.setting.follows else "")
 
 
 def _meaning(field: Field) -> str:
@@ -77,26 +85,16 @@ def _meaning(field: Field) -> str:
 
 
 def _nutch_names(field: Field) -> str:
-    return ", ".join(map(_code, field.setting.nutch)) or "–"
+    return ", ".join(map(code, field.setting.nutch)) or "–"
 
 
-def _nutch() -> Iterator[str]:
-    yield "## From Nutch to Scoter\n"
-    yield "Every property of Nutch 1.x that affects a crawl, and its counterpart.\n"
-    yield "| Nutch property | Scoter |"
-    yield "|---|---|"
-    rows = {nutch: _code(field.name) for field in fields().values() for nutch in field.setting.nutch}
-    rows |= {nutch: f"none: {reason}" for nutch, reason in NO_COUNTERPART.items()}
-    rows |= {f"{family}*": f"none: {reason}" for family, reason in FAMILIES.items()}
-    for nutch in sorted(rows, key=str.lower):
-        yield _row(_code(nutch), rows[nutch])
-
-
-def _row(*cells: str) -> str:
+def markdown_row(*cells: str) -> str:
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
+    """Return a text as code."""
     return f"`{text}`"
 
 

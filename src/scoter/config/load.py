@@ -1,5 +1,7 @@
 """Loading: one frozen configuration from a file, the environment and flags, each overriding the one before.
 
+A crawl's own settings come before all of them: they are what it was started with, and new values override them.
+
 All mistakes are collected and reported together, since fixing them one run at a time is tedious. A plug-in's settings
 come from its table ``[plugin.NAME]`` and are read into the struct that it declares: a plain ``msgspec.Struct`` whose
 fields have the types of settings, and may carry ``Annotated[..., Setting(...)]``.
@@ -44,6 +46,10 @@ class Loaded(msgspec.Struct, frozen=True):
         """Return where the value of a setting came from."""
         return self.origins.get(name, DEFAULT)
 
+    def of_crawl(self) -> list[str]:
+        """Return the settings whose value comes from the crawl's own settings."""
+        return sorted(name for name, origin in self.origins.items() if origin.kind == "crawl")
+
     def without_effect(self) -> Iterator[str]:
         """Yield the planned settings whose value is not the default."""
         for name in sorted(self.origins):
@@ -58,16 +64,21 @@ def load(file: Path | None = None, environ: Mapping[str, str] | None = None, ove
 
 
 def load_with_origins(
-    file: Path | None = None, environ: Mapping[str, str] | None = None, overrides: Sequence[str] = ()
+    file: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    overrides: Sequence[str] = (),
+    *,
+    crawl: Path | None = None,
 ) -> Loaded:
-    """Return the effective configuration and the origins of its values.
+    """Return the effective configuration and the origins of its values; ``crawl`` is the file of a crawl's settings.
 
     Relative paths start at the folder of the file they are in, or at the working directory in flags and environment
     variables. They become absolute.
     """
     environ = environ or {}
     flags, mistakes = given_in_flags(overrides)
-    given = [*(given_in_file(file) if file else []), *given_in_environment(environ), *flags]
+    recorded = given_in_file(crawl, "crawl") if crawl else []
+    given = [*recorded, *(given_in_file(file) if file else []), *given_in_environment(environ), *flags]
     mistakes += _near_variables(environ)
 
     values: dict[str, Any] = {}

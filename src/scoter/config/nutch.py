@@ -6,24 +6,26 @@ Values go through the same reader as any setting, so the result always loads. Ho
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from xml.parsers import expat
 
 import msgspec
 
 from scoter.config.nutch_names import FAMILIES, NO_COUNTERPART
-from scoter.config.nutch_values import Chains, chains_of, native
+from scoter.config.nutch_values import Chains, active_plugins, chains_of, native
+from scoter.config.nutch_xml import XmlReader
 from scoter.config.sections import SECTIONS, fields
 from scoter.config.settings import Field
 from scoter.config.sources import GivenValue, SettingOrigin
 from scoter.config.values import accepts, read, write
-from scoter.errors import UsageError
 
 _REFERENCE: Final = re.compile(r"\$\{([^${}\s]{1,200})\}")
 _MOST_STEPS: Final = 20  # Hadoop, which reads these files for Nutch, stops there too
 _LONGEST_VALUE: Final = 65_536
+_DEFAULT_PLUGINS: Final = "indexer-solr"  # of those that matter here
+_OTHER_FILES: Final = ("indexer.indexwriters.file", "exchanges.exchanges.file")
 NO_EFFECT: Final = "no effect yet"
+UNKNOWN: Final = "unknown Nutch property"
 
 
 class Translated(msgspec.Struct, frozen=True):
@@ -52,8 +54,11 @@ class Imported(msgspec.Struct, frozen=True):
     untranslated: tuple[Untranslated, ...]
 
 
-def import_nutch(xml_text: str | bytes, source_name: str) -> Imported:
-    """Translate a Nutch site file; raise ``UsageError`` if it is not one."""
+def import_nutch(xml_text: str | bytes, source_name: str, more: Sequence[Translated] = ()) -> Imported:
+    """Translate a Nutch site file; raise ``UsageError`` if it is not one.
+
+    ``more`` are settings from other files, which override those of this one.
+    """
     # As in Hadoop, the last property with a name wins.
     given = dict(properties(xml_text, source_name))
     by_name = {nutch: field for field in fields().values() for nutch in field.setting.nutch}
@@ -65,17 +70,23 @@ def import_nutch(xml_text: str | bytes, source_name: str) -> Imported:
             done += _chain_rows(raw, chains)
             left += [Untranslated(name, piece, reason) for piece, reason in chains.untranslated]
             continue
-        if name == "plugin.excludes" and "plugin.includes" in given:
+        if (name == "plugin.excludes" and "plugin.includes" in given) or (more and name in _OTHER_FILES):
             continue
         field = by_name.get(name)
         try:
             if field is None:
-                raise ValueError(_reason(name))
+                raise ValueError(reason_without(name))
             done.append(_translated(field, name, raw, given, chains))
         except ValueError as error:
             left.append(Untranslated(name, _shown(field, raw), str(error)))
-    done = [_with_effect(row) for row in done]
+    done = [_with_effect(row) for row in [*done, *more]]
     return Imported(_toml(source_name, done, left), tuple(done), tuple(left))
+
+
+def plugins_of(xml_text: str | bytes, source_name: str) -> frozenset[str]:
+    """Return the ids of the plug-ins that a site file activates, or that Nutch does if the file does not say."""
+    given = dict(properties(xml_text, source_name))
+    return active_plugins(given.get("plugin.includes", _DEFAULT_PLUGINS), given.get("plugin.excludes", ""))
 
 
 def _with_effect(row: Translated) -> Translated:
@@ -85,11 +96,12 @@ def _with_effect(row: Translated) -> Translated:
     return msgspec.structs.replace(row, note="; ".join(filter(None, (row.note, NO_EFFECT))))
 
 
-def _reason(name: str) -> str:
+def reason_without(name: str) -> str:
+    """Return why a property has no counterpart."""
     if name in NO_COUNTERPART:
         return NO_COUNTERPART[name]
     family = next((reason for prefix, reason in FAMILIES.items() if name.startswith(prefix)), "")
-    return family or "unknown Nutch property"
+    return family or UNKNOWN
 
 
 def _shown(field: Field | None, raw: str) -> str:
@@ -101,7 +113,8 @@ def _shown(field: Field | None, raw: str) -> str:
 def _translated(field: Field, name: str, raw: str, given: Mapping[str, str], chains: Chains) -> Translated:
     if field.setting.follows and _follows(field, raw):
         return Translated(name, raw, field.name, "", f"follows {field.setting.follows} unless set")
-    value, note = native(field, _expanded(raw, given))
+    between = given.get("index.static.fieldsep", "") if field.name == "index.static" else ""
+    value, note = native(field, _expanded(raw, given), between)
     if field.name in chains.named:
         value = chains.ordered(field.name, value)
     origin = SettingOrigin("file", "")
@@ -144,91 +157,65 @@ def _toml(source: str, done: list[Translated], left: list[Untranslated]) -> str:
     # A later row for the same setting replaces an earlier one: an order property knows more than
     # plugin.includes, and of two spellings of one property the last holds.
     rows = {row.setting: row for row in sorted(done, key=lambda row: row.nutch != "plugin.includes")}
-    lines = [f"# Translated from {_one_line(source)}."]
+    lines = [f"# Translated from {one_line(source)}."]
     for section in SECTIONS:
         mine = [row for row in rows.values() if row.setting.startswith(f"{section}.") and row.value]
         if mine:
             lines += ["", f"[{section}]", *(_line(row) for row in mine)]
     if left:
         lines += ["", "# Not translated:"]
-        lines += [f"# {_one_line(row.nutch)} = {_one_line(row.nutch_value)}: {row.reason}" for row in left]
+        lines += [f"# {one_line(row.nutch)} = {one_line(row.nutch_value)}: {row.reason}" for row in left]
     return "\n".join(lines) + "\n"
 
 
 def _line(row: Translated) -> str:
     note = f" ({row.note})" if row.note else ""
-    return f"{row.setting.partition('.')[2]} = {row.value}  # {_one_line(row.nutch)}{note}"
+    return f"{row.setting.partition('.')[2]} = {row.value}  # {one_line(row.nutch)}{note}"
 
 
-def _one_line(text: Any) -> str:
+def one_line(text: Any) -> str:
     """Return the text without anything that could end a TOML comment."""
     return "".join(character if character.isprintable() else " " for character in str(text))
 
 
-LARGEST: Final = 4 * 1_048_576
 _MOST_PROPERTIES: Final = 10_000
 _HINT: Final = "Pass a file such as Nutch's conf/nutch-site.xml."
 
 
 def properties(xml: str | bytes, source: str) -> list[tuple[str, str]]:
     """Return the names and values of a site file's properties in their order."""
-    if len(xml) > LARGEST:
-        raise UsageError("larger than 4 MiB: not a Nutch site file", where=source, hint=_HINT)
-    reader = _NutchXmlReader(source)
-    try:
-        reader.parser.Parse(xml, True)
-    except expat.ExpatError as error:
-        problem = expat.errors.messages.get(error.code, "broken")
-        raise UsageError(
-            f"not well-formed XML: {problem}", where=f"{source}:{error.lineno}:{error.offset + 1}", hint=_HINT
-        ) from None
-    except (ValueError, LookupError) as error:  # an encoding that Python does not know, or lone surrogates
-        raise UsageError(f"cannot read as XML: {error}", where=source, hint=_HINT) from None
+    reader = _PropertyReader(source, _HINT)
+    reader.read(xml)
     return reader.found
 
 
-class _NutchXmlReader:
+class _PropertyReader(XmlReader):
     """Collects ``configuration/property/{name,value}`` and rejects other files."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, hint: str) -> None:
+        super().__init__(source, hint)
         self.found: list[tuple[str, str]] = []
-        self.parser = expat.ParserCreate()
-        self.parser.buffer_text = True
-        self.parser.StartElementHandler = self._start
-        self.parser.EndElementHandler = self._end
-        self.parser.CharacterDataHandler = self._text
-        # Without a document type there are no entities that expand or read files.
-        self.parser.StartDoctypeDeclHandler = self._doctype
-        self._source = source
-        self._path: list[str] = []
         self._parts: dict[str, list[str]] = {}
 
-    def _refuse(self, message: str) -> UsageError:
-        return UsageError(message, where=f"{self._source}:{self.parser.CurrentLineNumber}", hint=_HINT)
-
-    def _doctype(self, *_: object) -> None:
-        raise self._refuse("document type declarations are not allowed")
-
-    def _start(self, tag: str, _attributes: dict[str, str]) -> None:
-        self._path.append(tag)
-        if len(self._path) > 16:
-            raise self._refuse("nested too deeply: not a Nutch site file")
-        if len(self._path) == 1 and tag != "configuration":
-            raise self._refuse(f"starts with <{tag[:40]}> instead of <configuration>")
-        if self._path == ["configuration", "property"]:
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if len(self.path) == 1 and tag != "configuration":
+            raise self.refuse(f"starts with <{tag[:40]}> instead of <configuration>")
+        if self.path == ["configuration", "property"]:
             self._parts = {}
-        elif self._path[:2] == ["configuration", "property"] and len(self._path) == 3:
+        elif self._is_part():
             self._parts[tag] = []
 
-    def _text(self, text: str) -> None:
-        if self._path[:2] == ["configuration", "property"] and len(self._path) == 3:
-            self._parts[self._path[-1]].append(text)
+    def text(self, text: str) -> None:
+        if self._is_part():
+            self._parts[self.path[-1]].append(text)
 
-    def _end(self, _tag: str) -> None:
-        if self._path == ["configuration", "property"]:
+    def end(self) -> None:
+        if self.path == ["configuration", "property"]:
             if len(self.found) >= _MOST_PROPERTIES:
-                raise self._refuse(f"more than {_MOST_PROPERTIES:,} properties")
+                raise self.refuse(f"more than {_MOST_PROPERTIES:,} properties")
             name, value = ("".join(self._parts.get(part, [])).strip() for part in ("name", "value"))
             if name:
                 self.found.append((name, value))
-        self._path.pop()
+
+    def _is_part(self) -> bool:
+        return self.path[:2] == ["configuration", "property"] and len(self.path) == 3

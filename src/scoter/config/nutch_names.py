@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import Final
 
 _ALWAYS = "always recorded, with the raw response, in the WARC file"
-_NO_SCORING = "this scoring filter is not implemented yet"
 _TIKA = "Tika is not used; each type has its own parser"
-_RABBIT = "there is no built-in RabbitMQ publisher; configure a plug-in in [plugin.NAME]"
+_RABBIT = "see [plugin.publisher-rabbitmq]: "
 _BAYES = "configure the parse filter naivebayes in [plugin.parsefilter-naivebayes]: "
 _FIELDS = "the parse filter regex reads its rules from a file; see file in [plugin.parsefilter-regex]"
 _PACKAGES = "plug-ins are installed packages; settings such as urlfilter.order activate them"
@@ -20,6 +19,11 @@ _GUARD = "the address guard is always on; see fetch.allow_networks"
 _RULES = "write the rules in a file; see "
 _BROWSER = "only Chromium is supported, without a driver; see [browser]"
 _SCOPES = "there is one chain for all scopes; see urlnormalizer.order"
+_SCREENSHOTS = "rendered pages are stored as HTML, without screenshots"
+_GEOIP = "the filter geoip reads a database file; see [plugin.indexingfilter-geoip]"
+_FUNCTIONS = "the filter arbitrary calls Python functions; see [plugin.indexingfilter-arbitrary]"
+_IMPORT = "pass the file to `scoter config import-nutch` together with this one"
+_TLS = "libcurl's own choice is used"
 _HADOOP = "belongs to Hadoop, which Scoter does not use"
 _WRITER = "belongs to an index writer; configure it in [plugin.NAME]"
 
@@ -35,6 +39,11 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
     "http.filter.ipaddress.include": _GUARD,
     "http.filter.ipaddress.exclude": _GUARD,
     "http.log.exceptions.suppress.stack": "errors of servers are logged without a stack trace",
+    "http.verbose": "requests and responses are in the archive",
+    "http.max.delays": "a request waits until its host is free; see fetch.hung_after",
+    "http.tls.supported.protocols": _TLS,
+    "http.tls.supported.cipher.suites": _TLS,
+    "subcollection.metadata.source": "subcollections are chosen by URL only",
     "parse.plugin.file": "each parser declares its types; see parse.parsers and parse.types",
     "encodingdetector.charset.min.confidence": "the detector is used only if nothing else reveals the encoding",
     "parser.html.impl": "there is one HTML parser, which follows the HTML standard",
@@ -48,8 +57,8 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
     "tika.extractor.boilerpipe.algorithm": "see parse.extractor",
     "tika.extractor.boilerpipe.mime.types": "see parse.extractor",
     "tika.parse.embedded": _TIKA,
-    "indexer.indexwriters.file": "list the writers in index.writers and configure them in [plugin.NAME]",
-    "exchanges.exchanges.file": "each writer in index.writers gets every document",
+    "indexer.indexwriters.file": _IMPORT,
+    "exchanges.exchanges.file": _IMPORT,
     "scoring.similarity.model": "cosine is the only one",
     "plugin.folders": _PACKAGES,
     "plugin.auto-activation": _PACKAGES,
@@ -57,9 +66,15 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
     "plugin.excludes": "settings such as urlfilter.order activate plug-ins; an import leaves these out",
     "urlnormalizer.basic.host.idn": "hosts are always in ASCII, as in the URL standard",
     "urlnormalizer.basic.host.idna2008": "the URL standard's IDNA processing is used",
-    "urlfilter.automaton.file": "the filter regex reads these rules; see urlfilter.regex_file",
     "nutch.jexl.disable.sandbox": "expressions cannot run code",
-    "take.screenshot": "rendered pages are stored as HTML, without screenshots",
+    "take.screenshot": _SCREENSHOTS,
+    "screenshot.location": _SCREENSHOTS,
+    "file.content.ignored": "has no effect in Nutch either",
+    "ftp.server.timeout": "connections are opened for each request; see ftp.timeout",
+    "ftp.follow.talk": "the dialogue with FTP servers is not logged",
+    "mime.types.file": "content types are detected by built-in rules; see parse.mime_type_magic",
+    "index.static.fieldsep": "index.static is a list; an import splits it by this",
+    "urlfilter.automaton.rules": _RULES + "urlfilter.automaton_file",
     **{f"store.{name}": _ALWAYS for name in ("ip.address", "http.request", "http.headers", "protocol.versions")},
     "segment.reader.content.recode": "an option of readseg",
     "htmlunit.enable.javascript": "the browser always runs scripts; see [browser]",
@@ -71,15 +86,15 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
     "urlnormalizer.regex.rules": _RULES + "urlnormalizer.regex_file",
     "urlnormalizer.hosts.rules": _RULES + "urlnormalizer.host_file",
     "urlnormalizer.slashes.rules": _RULES + "urlnormalizer.slash_file",
-    "rabbitmq.publisher.server.uri": _RABBIT,
-    "rabbitmq.publisher.binding": _RABBIT,
-    "rabbitmq.publisher.binding.arguments": _RABBIT,
-    "rabbitmq.publisher.exchange.name": _RABBIT,
-    "rabbitmq.publisher.exchange.options": _RABBIT,
-    "rabbitmq.publisher.queue.name": _RABBIT,
-    "rabbitmq.publisher.queue.options": _RABBIT,
-    "rabbitmq.publisher.routingkey": _RABBIT,
-    "rabbitmq.publisher.headers.static": _RABBIT,
+    "rabbitmq.publisher.server.uri": _RABBIT + "url, username and password",
+    "rabbitmq.publisher.binding": _RABBIT + "bind",
+    "rabbitmq.publisher.binding.arguments": _RABBIT + "bindings have no arguments; the exchange is direct",
+    "rabbitmq.publisher.exchange.name": _RABBIT + "exchange",
+    "rabbitmq.publisher.exchange.options": _RABBIT + "the exchange is direct and durable",
+    "rabbitmq.publisher.queue.name": _RABBIT + "queue",
+    "rabbitmq.publisher.queue.options": _RABBIT + "the queue is durable",
+    "rabbitmq.publisher.routingkey": _RABBIT + "routing_key",
+    "rabbitmq.publisher.headers.static": _RABBIT + "headers",
 }
 
 FAMILIES: Final[Mapping[str, str]] = {
@@ -87,6 +102,9 @@ FAMILIES: Final[Mapping[str, str]] = {
     "rabbitmq.": _RABBIT,
     **dict.fromkeys(("solr.", "elastic.", "opensearch.", "cloudsearch.", "indexer.csv."), _WRITER),
     "tika.": _TIKA,
+    "any23.": "structured data is read without a plug-in; see parse.metadata",
+    "index.geoip.": _GEOIP,
+    **dict.fromkeys(("index.arbitrary.", "arbitrary."), _FUNCTIONS),
     **dict.fromkeys(("selenium.", "webdriver.", "htmlunit.", "interactiveselenium."), _BROWSER),
     **dict.fromkeys(("urlnormalizer.order.", "urlnormalizer.scope."), _SCOPES),
 }
@@ -112,7 +130,6 @@ PACKAGES: Final[Mapping[str, str]] = {
     "jexl": "expression",
     "lang": "language",
     "domainblacklist": "domaindenylist",
-    "automaton": "regex",
 }
 
 # Plug-in ids that are not POINT-NAME, or whose name differs; () means that none is needed.
@@ -125,9 +142,8 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     },
     **{
         f"urlfilter-{name}": (("urlfilter.order", name),)
-        for name in ("regex", "prefix", "suffix", "domain", "domaindenylist", "fast", "validator")
+        for name in ("regex", "automaton", "prefix", "suffix", "domain", "domaindenylist", "fast", "validator")
     },
-    "urlfilter-automaton": (("urlfilter.order", "regex"),),
     "urlfilter-domainblacklist": (("urlfilter.order", "domaindenylist"),),
     "urlfilter-ignoreexempt": (("urlfilter.exemptions", "ignoreexempt"),),
     **{
@@ -157,21 +173,61 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "mimetype-filter": (("index.filter_order", "mimetype"),),
     "subcollection": (("index.filter_order", "subcollection"),),
     "tld": (("index.filter_order", "tld"),),
-    **{f"scoring-{name}": (("scoring.filter_order", name),) for name in ("opic", "depth")},
+    "urlmeta": (("scoring.filter_order", "urlmeta"), ("index.filter_order", "urlmeta")),
     **{
-        f"indexer-{name}": (("index.writers", name),)
-        for name in ("solr", "elastic", "cloudsearch", "csv", "kafka", "rabbit", "dummy")
+        f"scoring-{name}": (("scoring.filter_order", name),)
+        for name in ("opic", "depth", "link", "metadata", "orphan", "similarity")
     },
+    **{f"indexer-{name}": (("index.writers", name),) for name in ("solr", "csv", "kafka", "dummy")},
+    "indexer-elastic": (("index.writers", "elasticsearch"),),
     "indexer-opensearch-1x": (("index.writers", "opensearch"),),
+    "indexer-rabbit": (("index.writers", "rabbitmq"),),
+    "any23": (),
+    "publish-rabbitmq": (("publisher.order", "rabbitmq"),),
+    "exchange-jexl": (),
     "nutch-extensionpoints": (),
     **{f"lib-{name}": () for name in ("http", "nekohtml", "xml", "regex-filter", "selenium", "htmlunit", "rabbitmq")},
 }
 
 UNTRANSLATED_PLUGINS: Final[Mapping[str, str]] = {
-    **{f"scoring-{name}": _NO_SCORING for name in ("link", "metadata", "orphan", "similarity")},
-    "urlmeta": _NO_SCORING,
     "parse-swf": "Flash is obsolete",
     "parsefilter-debug": "use `scoter parsechecker`",
-    "publish-rabbitmq": _RABBIT,
-    "exchange-jexl": "each writer in index.writers gets every document",
+    "indexer-cloudsearch": "closed to new customers by Amazon; use OpenSearch, see [plugin.indexwriter-opensearch]",
 }
+
+# About plug-ins that need no counterpart, and about counterparts that differ.
+PLUGIN_NOTES: Final[Mapping[str, str]] = {
+    "any23": "microdata, RDFa, microformats and JSON-LD are read without a plug-in; see parse.metadata",
+    "exchange-jexl": "routes in index.writers_file; `scoter config import-nutch` translates exchanges.xml",
+    "nutch-extensionpoints": "the extension points are built in",
+    "lib-http": "part of the protocol http",
+    "lib-nekohtml": "the HTML parser follows the HTML standard",
+    "lib-xml": "the parsers bring what they need",
+    "lib-regex-filter": "part of the URL filter regex",
+    "lib-selenium": "the protocol browser drives Chromium without it",
+    "lib-htmlunit": "the protocol browser drives Chromium without it",
+    "lib-rabbitmq": "the extra rabbitmq brings a client",
+    "protocol-httpclient": "basic, digest and NTLM authentication: http.auth_file",
+    "protocol-interactiveselenium": "without handlers",
+    "publish-rabbitmq": "progress of a fetch, not an event for each page; with the extra rabbitmq",
+    "parse-tika": "old Office files, RTF, EPUB and mail: parser wide, with the extra documents",
+}
+
+EXTENSION_POINTS: Final[Mapping[str, str]] = {
+    "Protocol": "protocol",
+    "URLFilter": "urlfilter",
+    "URLExemptionFilter": "urlexemption",
+    "URLNormalizer": "urlnormalizer",
+    "Parser": "parser",
+    "HtmlParseFilter": "parsefilter",
+    "ScoringFilter": "scoring",
+    "IndexingFilter": "indexingfilter",
+    "Exchange": "exchange",
+    "IndexWriter": "indexwriter",
+    "SegmentMergeFilter": "segmentmergefilter",
+    "FetchSchedule": "schedule",
+    "Signature": "signature",
+    "NutchPublisher": "publisher",
+    "CrawlDatumProcessor": "hostprocessor",
+}
+"""Nutch's extension points and pluggable classes, with the extension points here."""

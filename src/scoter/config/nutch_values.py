@@ -21,13 +21,18 @@ _SECONDS: Final = {"": 1.0, "s": 1.0, "ms": 0.001, "min": 60.0}
 _BYTES: Final = {"": 1, "kbit/s": 125}
 
 
-def native(field: Field, raw: str) -> tuple[Any, str]:
-    """Return the value in the form that the setting accepts, and a note; ``ValueError`` says why there is none."""
+def native(field: Field, raw: str, between: str = "") -> tuple[Any, str]:
+    """Return the value in the form that the setting accepts, and a note; ``ValueError`` says why there is none.
+
+    ``between`` separates the items of a list if that is not the usual comma.
+    """
     type_, setting, text = field.type, field.setting, raw.strip()
     if setting.nutch_unit == "expression":
         if text:
             raise ValueError(f"a JEXL expression; rewrite it as {field.name}")
         return "", ""
+    if between:
+        return [item.strip() for item in raw.split(between) if item.strip()], ""
     if type_.many:
         return _items(field, raw)
     if type_.item is Path:
@@ -143,6 +148,14 @@ def chains_of(includes: str | None, excludes: str | None) -> Chains:
             if name not in chain:
                 chain.append(name)
     return Chains({setting: tuple(names) for setting, names in named.items()}, tuple(untranslated))
+
+
+def active_plugins(includes: str, excludes: str) -> frozenset[str]:
+    """Return the ids of the plug-ins that ``plugin.includes`` and ``plugin.excludes`` select."""
+    if len(includes) + len(excludes) > _LONGEST:
+        return frozenset()
+    known = {*PLUGINS, *UNTRANSLATED_PLUGINS}
+    return frozenset(_names(includes, known)) - frozenset(_names(excludes, known))
 
 
 def _names(expression: str, known: Iterable[str]) -> list[str]:

@@ -45,7 +45,7 @@ class Setting(msgspec.Struct, frozen=True):
     ``nutch`` is the Nutch property with the same meaning, followed by its older names; ``nutch_unit`` is the unit of
     Nutch's value if the type does not imply it. ``pattern`` is what a string must match, and ``form`` describes it.
     ``none`` is the word for "no value" if the type is optional; for paths it is the empty string. ``follows`` names the
-    setting whose value this one takes unless it is set itself, ``not_above`` one that it must not exceed. ``departs``
+    setting whose value this one takes if only that one is set, ``not_above`` one that it must not exceed. ``departs``
     is the reason for a default other than Nutch's. A ``planned`` setting is read and checked, but has no effect yet.
     """
 

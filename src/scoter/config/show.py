@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from scoter.config.load import Loaded
+from scoter.config.load import Loaded, plugin_key
 from scoter.config.sections import SECTIONS, fields
 from scoter.config.settings import Field, fields_of
-from scoter.config.sources import DEFAULT
-from scoter.config.values import accepts, quoted, write
+from scoter.config.sources import DEFAULT, GivenValue
+from scoter.config.values import accepts, quoted, read, write
 
 _WIDTH = 100
 _HIDDEN = "(hidden)"
@@ -65,12 +65,45 @@ def effective_toml(loaded: Loaded, plugin_names: Mapping[str, str] = MappingProx
                 line = f"# {field.key} = {_HIDDEN}"
             lines.append(f"{line}  # {_origin(field, loaded)}")
     for name, table in sorted(loaded.config.plugin.items()):
-        lines += ["", f"[plugin.{_key(plugin_names.get(name, name))}]"]
+        lines += ["", f"[plugin.{toml_key(plugin_names.get(name, name))}]"]
         for key, given in table.items():
             hidden = _sounds_secret(key)
-            line = f"# {_key(key)} = {_HIDDEN}" if hidden else f"{_key(key)} = {toml_value(given.value)}"
+            line = f"# {toml_key(key)} = {_HIDDEN}" if hidden else f"{toml_key(key)} = {toml_value(given.value)}"
             lines.append(f"{line}  # {given.origin}")
     return "\n".join(lines[1:]) + "\n"
+
+
+def recorded_toml(loaded: Loaded, plugins: Mapping[str, type[msgspec.Struct]] = MappingProxyType({})) -> str:
+    """Return the settings that were given, from whatever source, as TOML; secrets are left out.
+
+    ``plugins`` are the settings structs that installed plug-ins declare: their relative paths become absolute.
+    """
+    lines: list[str] = []
+    for section, struct in SECTIONS.items():
+        given = [field for field in fields_of(section, struct) if field.name in loaded.origins]
+        kept = [f"{field.key} = {_value(field, loaded)}" for field in given if not field.setting.secret]
+        if kept:
+            lines += ["", f"[{section}]", *kept]
+    structs = {plugin_key(name): (name, struct) for name, struct in plugins.items()}
+    for key, table in sorted(loaded.config.plugin.items()):
+        name, declared = structs.get(key, (key, None))
+        known = {field.key: field for field in fields_of(f"plugin.{name}", declared)} if declared else {}
+        kept = [
+            f"{toml_key(each)} = {_written(known.get(each), table[each])}" for each in table if not _sounds_secret(each)
+        ]
+        lines += ["", f"[plugin.{toml_key(name)}]", *kept]
+    return "\n".join(lines[1:]) + "\n" if lines else ""
+
+
+def secrets(loaded: Loaded) -> list[str]:
+    """Return the names of the secrets that were given."""
+    own = [field.name for field in fields().values() if field.setting.secret and field.name in loaded.origins]
+    tables = loaded.config.plugin.items()
+    return own + [f"plugin.{name}.{key}" for name, table in tables for key in table if _sounds_secret(key)]
+
+
+def _written(field: Field | None, given: GivenValue) -> str:
+    return toml_value(given.value) if field is None else write(field.type, read(field, given), field.setting.none)
 
 
 def defaults_toml(plugins: Mapping[str, type[msgspec.Struct]] = MappingProxyType({})) -> str:
@@ -92,7 +125,7 @@ def defaults_toml(plugins: Mapping[str, type[msgspec.Struct]] = MappingProxyType
         fields = list(fields_of(f"plugin.{name}", declared))
         # A table would fail to load without the values that such a plug-in requires.
         mark = "# " if any(field.default is msgspec.NODEFAULT for field in fields) else ""
-        lines += ["", f"{mark}[plugin.{_key(name)}]"]
+        lines += ["", f"{mark}[plugin.{toml_key(name)}]"]
         for field in fields:
             line = _template(field)
             lines += ["", *_about(field), line if line.startswith("#") else mark + line]
@@ -112,8 +145,14 @@ def _template(field: Field) -> str:
     if field.default is msgspec.NODEFAULT:  # a required setting of a plug-in
         return f"# {field.key} ="
     line = f"{field.key} = {written_default(field)}"
-    # If written out, it would no longer follow.
-    return f"# {line}  # as {field.setting.follows}" if field.setting.follows else line
+    # If written out, it would no longer follow; but one with a default of its own would follow the leader's default.
+    return f"# {line}  # as {field.setting.follows}" if has_default_of_leader(field) else line
+
+
+def has_default_of_leader(field: Field) -> bool:
+    """Return whether a setting follows another one even in its default."""
+    leader = fields().get(field.setting.follows)
+    return leader is not None and leader.default == field.default
 
 
 def _comment(text: str) -> Iterable[str]:
@@ -137,7 +176,7 @@ def _is_hidden(field: Field, loaded: Loaded) -> bool:
 
 def _sounds_secret(key: str) -> bool:
     # The declarations of plug-ins are unknown here, so go by the name.
-    return any(word in key.lower() for word in ("password", "secret", "token"))
+    return any(word in key.lower() for word in ("password", "secret", "token", "api_key"))
 
 
 def _origin(field: Field, loaded: Loaded) -> str:
@@ -157,12 +196,13 @@ def toml_value(value: Any) -> str:
         case list():
             return f"[{', '.join(map(toml_value, value))}]"
         case dict():
-            return "{" + ", ".join(f"{_key(key)} = {toml_value(item)}" for key, item in value.items()) + "}"
+            return "{" + ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items()) + "}"
         case int() | float():
             return repr(value)
         case _:  # dates and times
             return value.isoformat() if hasattr(value, "isoformat") else quoted(value)
 
 
-def _key(key: str) -> str:
+def toml_key(key: str) -> str:
+    """Return a key as TOML, in quotes if necessary."""
     return key if key.isascii() and key.replace("_", "").replace("-", "").isalnum() else quoted(key)

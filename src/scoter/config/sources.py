@@ -1,4 +1,4 @@
-"""Where values come from: a TOML file, the environment, and ``-D`` flags.
+"""Where values come from: what a crawl has recorded, a TOML file, the environment, and ``-D`` flags.
 
 Each reader returns the values with their origins. Only syntax is checked here; ``load`` checks names and values.
 """
@@ -15,6 +15,8 @@ import msgspec
 from scoter.errors import ConfigError
 
 PREFIX: Final = "SCOTER_"
+CRAWL_SETTINGS: Final = "settings.toml"
+"""The file in a crawl directory with the settings that the crawl was started with."""
 LARGEST_FILE: Final = 1_048_576
 _DEEPEST: Final = 8  # parts of a name; the longest Nutch names have six
 
@@ -30,7 +32,7 @@ class SettingOrigin(msgspec.Struct, frozen=True):
     'scoter.toml:3'
     """
 
-    kind: Literal["default", "file", "environment", "flag"]
+    kind: Literal["default", "crawl", "file", "environment", "flag"]
     name: str = ""
     line: int = 0
     folder: str = ""
@@ -61,7 +63,7 @@ class GivenValue(msgspec.Struct, frozen=True, eq=False):
         return hash(self.name)
 
 
-def given_in_file(file: Path) -> list[GivenValue]:
+def given_in_file(file: Path, kind: Literal["crawl", "file"] = "file") -> list[GivenValue]:
     """Return every value of a TOML file, with nested tables flattened into dotted names."""
     text = _text_of(file)
     table = _parsed(text, str(file))
@@ -69,7 +71,7 @@ def given_in_file(file: Path) -> list[GivenValue]:
     # A pipe is in no folder.
     folder = _here() if str(file.parent) in ("/dev", "/dev/fd") else _here() / file.parent
     return [
-        GivenValue(name, value, SettingOrigin("file", str(file), lines.get(name, 0), str(folder)))
+        GivenValue(name, value, SettingOrigin(kind, str(file), lines.get(name, 0), str(folder)))
         for name, value in _flat(table)
     ]
 

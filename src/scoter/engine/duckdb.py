@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import duckdb
@@ -22,7 +22,7 @@ import ibis.expr.operations as ops
 from scoter.core.display import size
 from scoter.engine.ibis_compat import arrow_schema, cast_batch, import_compilers_lazily, store_memtables
 from scoter.engine.monitor import JobProgress, read_batches, translate_errors
-from scoter.engine.port import Job, Progress, Rows
+from scoter.engine.port import BATCH, Job, Progress, Rows
 from scoter.engine.portable import named_timestamp
 from scoter.engine.sources import (
     SourceSurvey,
@@ -35,12 +35,14 @@ from scoter.engine.sources import (
     survey,
 )
 from scoter.engine.sql import cast_sql, in_range_sql, quoted, range_number_sql, scan_sql
+from scoter.errors import OutOfMemory
 from scoter.store.disk import Closing
 from scoter.store.tables import NewVersion
 from scoter.store.tables.parquet import write_batches
 
 ROW_GROUP = 122_880
-_BATCH = 65_536
+ROW_GROUP_BYTES = 2**26
+"""Bytes of a row group, however much memory there is: a job with less memory must be able to read its pages."""
 _SORTED_BY = ("key", "url")
 _RANGE = "range_of_key"
 _INPUT = "input_"
@@ -48,6 +50,15 @@ _OVERHEAD = 2**28
 """Memory that DuckDB does not count: the interpreter and its libraries, Parquet writers, free memory of allocators."""
 _MEMORY_PER_THREAD = 2**27
 """The minimum that DuckDB's guide recommends."""
+_ROW_GROUPS = 16
+"""A row group takes at most this fraction of the memory before it is written, however long its texts are."""
+_DICTIONARY = 2**22
+"""Bytes of a column's dictionary in a row group; one of long texts would take hundreds of mebibytes."""
+_ROW_BYTES = 64  # that a row in memory takes besides its values
+_VECTOR = 2_048  # rows that DuckDB processes at a time
+_MIN_WAITING, _MAX_WAITING = 4_096, 524_288
+_MAX_SPLITS = 10
+_SAMPLE = 1_000
 _SETTINGS = (
     "SET GLOBAL TimeZone = 'UTC'",
     # DuckDB computes progress only for its progress bar, and prints the bar unless told not to.
@@ -56,7 +67,21 @@ _SETTINGS = (
     "SET progress_bar_time = 0",
     # Otherwise the footers of a sorted table are read again for every range.
     "SET GLOBAL parquet_metadata_cache = true",
+    # Return freed memory; a job may do other things than queries.
+    "SET GLOBAL allocator_background_threads = true",
+    # The function of portable.fast_hash.
+    "CREATE MACRO fast_hash(text) AS CAST(hash(text) >> 1 AS BIGINT)",
 )
+
+
+class _RangeJob(NamedTuple):
+    """A job that runs one key range at a time."""
+
+    job: Job
+    surveys: Mapping[str, SourceSurvey]
+    times: Mapping[str, datetime]
+    new: NewVersion
+    progress: JobProgress
 
 
 class DuckDbEngine(Closing):
@@ -84,7 +109,7 @@ class DuckDbEngine(Closing):
         self._type_names: dict[Any, Mapping[str, str]] = {}
         self._ibis_schemas: dict[Any, Any] = {}
         self._queries: WeakKeyDictionary[Job, dict[Hashable, str]] = WeakKeyDictionary()  # by the inputs' columns
-        own = max(memory_limit - _OVERHEAD, memory_limit // 2)
+        self._own = own = max(memory_limit - _OVERHEAD, memory_limit // 2)
         import_compilers_lazily()
         self.ibis = ibis.duckdb.connect(
             threads=threads or max(1, min(len(os.sched_getaffinity(0)), own // _MEMORY_PER_THREAD)),
@@ -118,29 +143,53 @@ class DuckDbEngine(Closing):
         partitions = self._folder / self._new_name()
         try:
             scans = {name: self._range_scan(each, edges, partitions / name, progress) for name, each in surveys.items()}
+            run = _RangeJob(job, surveys, times, new, progress)
             for number in range(len(edges) + 1):
-                with self._temporary_views():
-                    query = self._query(job, surveys, {name: scan(number) for name, scan in scans.items()}, times)
-                    file = new.workspace / f"{number:05d}.parquet"
-                    if self._copy(query, new.schema, file, _SORTED_BY, progress):
-                        new.adopt(file)
+                self._write_range(run, {name: scan(number) for name, scan in scans.items()})
                 for done in partitions.glob(f"*/{_RANGE}={number}"):
                     shutil.rmtree(done, ignore_errors=True)
         finally:
             shutil.rmtree(partitions, ignore_errors=True)
 
+    def _write_range(self, run: _RangeJob, scans: Mapping[str, str], splits: int = 0) -> None:
+        """Write one range; if it does not fit into memory, write its halves one after the other."""
+        file = run.new.workspace / "range.parquet"
+        try:
+            with self._temporary_views():
+                query = self._query(run.job, run.surveys, scans, run.times)
+                row_bytes = max(each.row_bytes for each in run.surveys.values())
+                if self._copy(query, run.new.schema, file, _SORTED_BY, run.progress, row_bytes):
+                    run.new.adopt(file)
+        except OutOfMemory:
+            middle = self._middle_key(scans.values()) if splits < _MAX_SPLITS else None
+            if middle is None:
+                raise
+            run.progress.add_step()
+            for condition in (f"key < {quoted(middle)}", f"key >= {quoted(middle)}"):
+                halves = {name: f"SELECT * FROM ({scan}) WHERE {condition}" for name, scan in scans.items()}
+                self._write_range(run, halves, splits + 1)
+
+    def _middle_key(self, scans: Iterable[str]) -> str | None:
+        """Return a key that splits rows into about equal parts; ``None`` if all have the same key."""
+        keys = " UNION ALL ".join(f"SELECT key FROM ({scan})" for scan in scans)
+        sample = self._run(f"SELECT key FROM ({keys}) USING SAMPLE reservoir({_SAMPLE} ROWS)").fetchall()
+        ordered = sorted(key for (key,) in sample if key is not None)
+        middle = ordered[len(ordered) // 2 :]
+        return next((key for key in middle if key != ordered[0]), None)
+
     def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:
         return self._copy(self._compiled(rows), schema, file, order, JobProgress(self._progress, 1))
 
-    def batches(self, rows: Rows) -> Iterator[Any]:
+    def batches(self, rows: Rows, size: int = BATCH) -> Iterator[Any]:
         sql, schema = self._compiled(rows), arrow_schema(rows)
         # Use a separate connection: another query on the same one would end this result.
         with translate_errors(self._folder), self.ibis.con.cursor() as cursor:
             try:
-                for batch in read_batches(cursor.execute(sql).to_arrow_reader(_BATCH)):
+                for batch in read_batches(cursor.execute(sql).to_arrow_reader(size)):
                     yield cast_batch(batch, schema)
             finally:
-                cursor.interrupt()  # closing would wait for the rest of the query
+                with suppress(duckdb.Error):  # a reader that ended early may drop this after the engine was closed
+                    cursor.interrupt()  # closing would wait for the rest of the query
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
         return self._store_batches((function(batch) for batch in self.batches(rows)), schema)
@@ -148,7 +197,7 @@ class DuckDbEngine(Closing):
     def _edges(self, surveys: Sequence[SourceSurvey]) -> list[str]:
         """Return the keys at which to cut the inputs of a job into ranges."""
         ranges = self._ranges or range_count(
-            math.ceil(sum(each.size * each.source.weight for each in surveys)), self._memory_limit
+            math.ceil(sum(each.size * each.source.weight for each in surveys)), self._own
         )
         if ranges == 1:
             return []
@@ -166,10 +215,14 @@ class DuckDbEngine(Closing):
         if survey.source.is_sorted:
             return lambda number: f"SELECT * FROM ({scan}) WHERE {in_range_sql(edges, number)}"
         folder.mkdir(parents=True)
+        # Rows wait in memory, uncounted, until so many are there to be written to their partitions.
+        waiting = self._own // _ROW_GROUPS // (survey.row_bytes + _ROW_BYTES)
+        self._run(f"SET partitioned_write_flush_threshold = {max(_MIN_WAITING, min(waiting, _MAX_WAITING))}")
         with progress.watch(self.ibis.con):
             self._run(
                 f"COPY (SELECT *, {range_number_sql(edges)} AS {_RANGE} FROM ({scan})) TO {quoted(str(folder))}"
-                f" (FORMAT parquet, COMPRESSION lz4, PARTITION_BY {_RANGE}, OVERWRITE_OR_IGNORE)"
+                f" (FORMAT parquet, COMPRESSION lz4, PARTITION_BY {_RANGE}, OVERWRITE_OR_IGNORE,"
+                f" STRING_DICTIONARY_PAGE_SIZE_LIMIT {_DICTIONARY})"
             )
 
         def of_range(number: int) -> str:
@@ -239,16 +292,31 @@ class DuckDbEngine(Closing):
                     if file is not None:
                         file.unlink()
 
-    def _copy(self, query: str, schema: Any, file: Path, order: Sequence[str], progress: JobProgress) -> int:
-        """Write the rows of a query to a Parquet file with a schema; this is one step of the progress."""
+    def _copy(
+        self,
+        query: str,
+        schema: Any,
+        file: Path,
+        order: Sequence[str],
+        progress: JobProgress,
+        row_bytes: int = 0,
+    ) -> int:
+        """Write the rows of a query to a Parquet file with a schema; this is one step of the progress.
+
+        ``row_bytes`` is the size of a row, if known: with several threads, DuckDB ignores the limit on the bytes of a
+        row group if the rows are sorted.
+        """
         wanted = cast_sql(query, self._types(schema))
         ordered = f"{wanted} ORDER BY {', '.join(order)}" if order else wanted
+        most = min(self._own // _ROW_GROUPS, ROW_GROUP_BYTES)
+        rows = max(_VECTOR, min(ROW_GROUP, most // (row_bytes + _ROW_BYTES)))
         try:
             with progress.watch(self.ibis.con):
                 return int(
                     self._run(
                         f"COPY ({ordered}) TO {quoted(str(file))}"
-                        f" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {ROW_GROUP})"
+                        f" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {rows}, ROW_GROUP_SIZE_BYTES {most},"
+                        f" STRING_DICTIONARY_PAGE_SIZE_LIMIT {_DICTIONARY})"
                     ).fetchone()[0]
                 )
         except BaseException:

@@ -49,6 +49,8 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": ratio,
+    "min": lambda left, right: _if_both(ibis.least, left, right),
+    "max": lambda left, right: _if_both(ibis.greatest, left, right),
 }
 _COMPARED: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
@@ -109,7 +111,8 @@ class _ColumnTranslator:
     def _column(self, part: ColumnRef) -> Expression:
         column = self._rows[part.name]
         if part.entry is not None:
-            return column.get(part.entry)
+            entry = column.get(part.entry)
+            return entry.cast("float64") if part.kind is ValueType.NUMBER else entry
         match part.kind:
             case ValueType.NUMBER:
                 return column.cast("float64")
@@ -129,6 +132,8 @@ class _ColumnTranslator:
         if part.pattern is not None:
             return self._found(part.pattern, first)
         second = self.of(part.parts[1])
+        if sign == "if":
+            return ibis.ifelse(first.coalesce(ibis.literal(value=False)), second, self.of(part.parts[2]))
         if sign in _BINARY:
             return _bounded(part, _BINARY[sign](first, second))
         # Ibis would turn a comparison with null into IS NULL.
@@ -141,6 +146,11 @@ class _ColumnTranslator:
         known = [choice for choice in part.parts[1:] if isinstance(choice, ConstantValue) and choice.value is not None]
         equal = [first == self.of(choice) for choice in known]
         return reduce(operator.or_, equal) if equal else ibis.ifelse(first.isnull(), None, ibis.literal(value=False))
+
+
+def _if_both(choose: Callable[[Any, Any], Any], left: Expression, right: Expression) -> Expression:
+    """Return the chosen value, or null if one is missing, which engines would ignore."""
+    return ibis.ifelse(left.isnull() | right.isnull(), ibis.literal(None, "float64"), choose(left, right))
 
 
 def _bounded(part: Apply, made: Expression) -> Expression:

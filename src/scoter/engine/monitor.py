@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import duckdb
 
 from scoter.engine.port import Progress
-from scoter.errors import UserError
+from scoter.errors import OutOfMemory, UserError
 
 _INTERVAL = 0.5  # seconds
 _DISK_FULL = ("max_temp_directory_size", "No space left", "File too large", "Disk quota")
@@ -33,6 +35,10 @@ class JobProgress:
         self._interval = interval
         self._done = 0
         self._reported = 0.0
+
+    def add_step(self) -> None:
+        """Count one more query, because one is split into two."""
+        self._count += 1
 
     @contextmanager
     def watch(self, connection: Any) -> Iterator[None]:
@@ -76,6 +82,32 @@ def read_batches(reader: Any) -> Iterator[Any]:
         yield batch
 
 
+class CtrlC:
+    """Whether Ctrl-C was pressed."""
+
+    seen = False
+
+
+@contextmanager
+def watch_ctrl_c() -> Iterator[CtrlC]:
+    """Notice Ctrl-C while the context is open, before it is handled as usual; only the main thread can."""
+    found = CtrlC()
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield found
+        return
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        found.seen = True
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, on_signal)
+    try:
+        yield found
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def is_interrupt(failure: Exception) -> bool:
     """Return whether a DuckDB error means Ctrl-C; its class depends on where DuckDB notices the interrupt."""
     return isinstance(failure, duckdb.InterruptException) or str(failure) == "Query interrupted"
@@ -92,7 +124,7 @@ def translate_errors(folder: Path) -> Iterator[None]:
             hint = f"Free some disk space; temporary files are in {folder}."
             raise UserError(f"the disk is full: {text}", hint=hint) from failure
         if isinstance(failure, duckdb.OutOfMemoryException):
-            raise UserError(
+            raise OutOfMemory(
                 f"the job needs more memory than it may use: {text}",
                 where="engine.memory_limit",
                 hint="Raise the limit, for example: -D engine.memory_limit=8GiB",

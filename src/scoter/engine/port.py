@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Final, Protocol, Self, TypeAlias
 
 from scoter.engine.sources import TableSource, file_source
 from scoter.store.tables import NewVersion
@@ -24,6 +24,9 @@ Therefore anything that changes between runs, such as the time, must be an input
 
 Progress: TypeAlias = Callable[[float], None]
 """Called with the share of a job that is done, from 0 to 1."""
+
+BATCH: Final = 65_536
+"""Rows of a record batch, unless they are long."""
 
 
 class Engine(Protocol):
@@ -46,8 +49,8 @@ class Engine(Protocol):
         """Write rows to one Parquet file with a schema, in ascending order, and return their number."""
         ...
 
-    def batches(self, rows: Rows) -> Iterator[Any]:
-        """Yield rows as Arrow record batches, in the order and with the types of the expression."""
+    def batches(self, rows: Rows, size: int = BATCH) -> Iterator[Any]:
+        """Yield rows as Arrow record batches of at most ``size`` rows, with the order and types of the expression."""
         ...
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:

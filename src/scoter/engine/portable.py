@@ -3,9 +3,10 @@
 | difference | use |
 |---|---|
 | concatenating maps: null if one is null, on Spark only | ``map_concat`` |
+| maps cannot be compared, and hence not be cleared with ``nullif``, on Spark | ``null_like`` |
 | entries cannot be removed from a map | ``map_without``, ``map_only`` |
 | DuckDB's seconds since 1970 are fractional, although Ibis says integer | ``micros`` |
-| hash functions | ``bucket`` |
+| hash functions | ``bucket``, ``fast_hash`` |
 | division by zero: infinity, or an error | ``ratio`` |
 | DuckDB takes a number literal for a decimal | ``double`` |
 | lists cannot be collected in order | ``collect_sorted`` |
@@ -36,6 +37,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HEX = "0123456789abcdef"
 _DIGITS = 7
 _PLACE = "place_in_group"
+
+
+def null_like(column: Value) -> Value:
+    """Return null, with the type of a column."""
+    return ibis.literal(None, type=column.type())
 
 
 @ibis.udf.scalar.builtin(name="map_concat", signature=((_MAP, _MAP), _MAP))
@@ -84,6 +90,18 @@ def bucket(text: Value, count: int) -> Value:
     for at in range(_DIGITS):
         number = number * 16 + ibis.literal(_HEX).find(digest.substr(at, 1))
     return (number % count).cast("int64")
+
+
+_HASH_FUNCTIONS = {
+    engine: ibis.udf.scalar.builtin(lambda text: None, name=name, signature=((kinds.string,), kinds.int64))
+    # The engine defines the first, because Ibis leaves out a cast that is needed.
+    for engine, name in (("duckdb", "fast_hash"), ("spark", "xxhash64"))
+}
+
+
+def fast_hash(text: Value, engine: str) -> Value:
+    """Return a hash of at least 63 bits. It differs between engines and their versions, so it must not be stored."""
+    return _HASH_FUNCTIONS[engine](text)
 
 
 def ratio(part: Value, whole: Value) -> Value:

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 from msgspec import Struct
 
-from scoter.engine.monitor import is_interrupt, read_batches
+from scoter.engine.monitor import CtrlC, is_interrupt, read_batches, watch_ctrl_c
 from scoter.engine.sources import read_footer
 from scoter.engine.sql import quoted, quoted_name
 from scoter.errors import UsageError, UserError
@@ -40,8 +40,9 @@ class QueryResult(Struct, frozen=True):
 class SqlSession:
     """A connection that can only read the views made for it."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, ctrl_c: CtrlC) -> None:
         self._connection = connection
+        self._ctrl_c = ctrl_c
 
     def views(self) -> list[SqlView]:
         """Return the tables that can be queried."""
@@ -53,21 +54,30 @@ class SqlSession:
 
     def query(self, query: str, values: Mapping[str, Any] = _NO_VALUES) -> QueryResult:
         """Run one SELECT; ``values`` are bound to its ``$name`` parameters."""
+        schema, batches = self.batches(query, values)
+        return QueryResult(tuple(schema.names), self._rows(batches))
+
+    def batches(self, query: str, values: Mapping[str, Any] = _NO_VALUES) -> tuple[Any, Iterator[Any]]:
+        """Run one SELECT; return the Arrow schema of its result, and its record batches as they arrive."""
         self._check(query)
         with self._translate_errors():
             reader = self._connection.execute(query, dict(values) or None).to_arrow_reader(_BATCH)
-        return QueryResult(tuple(_distinct(reader.schema.names)), self._rows(reader))
+        names = _distinct(reader.schema.names)
+        fields = (field.with_name(name) for field, name in zip(reader.schema, names, strict=True))
+        schema = pa.schema(list(fields))
+        return schema, self._named(reader, schema)
 
-    def _rows(self, reader: Any) -> Iterator[dict[str, Any]]:
+    def _named(self, reader: Any, schema: Any) -> Iterator[Any]:
         batches = read_batches(reader)
         while True:
             with self._translate_errors():
                 batch = next(batches, None)
             if batch is None:
                 return
-            names = _distinct(batch.schema.names)
-            if names != batch.schema.names:
-                batch = pa.RecordBatch.from_arrays(batch.columns, names=names)
+            yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+
+    def _rows(self, batches: Iterator[Any]) -> Iterator[dict[str, Any]]:
+        for batch in batches:
             for start in range(0, batch.num_rows, _SLICE):
                 try:
                     rows = batch.slice(start, _SLICE).to_pylist(maps_as_pydicts="lossy")
@@ -93,7 +103,9 @@ class SqlSession:
             yield
         except duckdb.OutOfMemoryException as failure:
             hint = "Raise the limit, for example: -D engine.memory_limit=8GiB"
-            raise UserError(f"the query needs more memory than it may use: {_message(failure)}", hint=hint) from failure
+            raise UserError(
+                f"the query needs more memory than it may use: {_message(failure).partition(chr(10))[0]}", hint=hint
+            ) from failure
         except duckdb.CatalogException as failure:
             hint = f"Tables: {', '.join(view.name for view in self.views())}."
             raise UsageError(_message(failure), where="SQL", hint=hint) from failure
@@ -102,30 +114,40 @@ class SqlSession:
             raise UsageError(_message(failure), where="SQL", hint=hint) from failure
         except (duckdb.Error, RuntimeError) as failure:
             if is_interrupt(failure):
-                raise KeyboardInterrupt from failure
+                if self._ctrl_c.seen:
+                    raise KeyboardInterrupt from failure
+                # When one thread of a query fails, DuckDB interrupts the others, and may report only that.
+                raise UsageError("the query failed", where="SQL", hint="Run it again to see why.") from failure
             if not isinstance(failure, duckdb.Error):
                 raise
             raise UsageError(_message(failure), where="SQL") from failure
 
 
 @contextmanager
-def open_session(make_views: Callable[[Any], Sequence[str]], *, spill: Path, memory_limit: int) -> Iterator[SqlSession]:
-    """Open a read-only session; ``make_views`` creates its views and returns the files behind them."""
-    connection = duckdb.connect(
-        config={
-            "memory_limit": f"{memory_limit // 2**20}MiB",
-            "temp_directory": str(spill),
-            "autoinstall_known_extensions": "false",
-            "python_enable_replacements": "false",
-        }
-    )
+def open_session(
+    make_views: Callable[[Any], Sequence[str]], *, spill: Path, memory_limit: int, spill_limit: int | None = None
+) -> Iterator[SqlSession]:
+    """Open a read-only session; ``make_views`` creates its views and returns the files behind them.
+
+    ``spill_limit`` is the size of its temporary files, most of the free disk space by default.
+    """
+    config: dict[str, Any] = {
+        "memory_limit": f"{memory_limit // 2**20}MiB",
+        "temp_directory": str(spill),
+        "autoinstall_known_extensions": "false",
+        "python_enable_replacements": "false",
+    }
+    if spill_limit is not None:
+        config["max_temp_directory_size"] = f"{spill_limit // 2**20}MiB"
+    connection = duckdb.connect(config=config)
     try:
         connection.execute("SET TimeZone = 'UTC'")
         allowed = ", ".join(map(quoted, make_views(connection)))
         connection.execute(f"SET allowed_paths = [{allowed}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
-        yield SqlSession(connection)
+        with watch_ctrl_c() as ctrl_c:
+            yield SqlSession(connection, ctrl_c)
     finally:
         connection.interrupt()  # close() would wait for a query that Ctrl-C left running
         connection.close()

@@ -22,7 +22,7 @@ import ibis
 import pyarrow.parquet as pq
 
 from scoter.engine.ibis_compat import arrow_schema, cast_batch, store_memtables
-from scoter.engine.port import Job, Progress, Rows
+from scoter.engine.port import BATCH, Job, Progress, Rows
 from scoter.engine.portable import timestamp
 from scoter.engine.sources import TableSource, UniformFiles, file_source, survey
 from scoter.errors import UserError
@@ -30,7 +30,6 @@ from scoter.store.disk import Closing, disk_errors
 from scoter.store.tables import NewVersion
 from scoter.store.tables.parquet import write_batches
 
-_BATCH = 65_536
 _SORTED_BY = ("key", "url")
 _TIME = "timestamp('UTC', 6)"
 _SETTINGS = {
@@ -137,14 +136,14 @@ class SparkEngine(Closing):
         self._progress(1.0)
         return int(pq.read_metadata(file).num_rows)
 
-    def batches(self, rows: Rows) -> Iterator[Any]:
+    def batches(self, rows: Rows, size: int = BATCH) -> Iterator[Any]:
         folder = self._folder / self._new_name()
         schema = arrow_schema(rows)
         try:
             self._store(self._framed(rows), folder)
             for part in _parts(folder):
                 with pq.ParquetFile(part) as file:
-                    for batch in file.iter_batches(_BATCH):
+                    for batch in file.iter_batches(size):
                         yield cast_batch(batch, schema)
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -7,7 +7,8 @@ ones are registered the same way. Its constructor takes a ``Setup``. It may decl
 - ``columns``: typed columns in the crawldb (``CrawlDatum.extra``);
 - ``run(args)``: a command for ``scoter plugin run``;
 - ``explain(url)``: why a URL filter keeps or drops a URL, in a few words;
-- ``reads_text = False``: for a signature that does not read a page's text.
+- ``reads_text = False``: for a signature or scoring filter that does not read a page's text;
+- ``carries_metadata = True``: for a scoring filter whose links pass metadata on to new URLs.
 
 The point's setting (``Point.chain``) lists the active plug-ins, in order.
 
@@ -33,15 +34,19 @@ from scoter.plugins.points import (
     POINTS,
     Column,
     Command,
+    DocumentExchange,
     FetchProtocol,
     FetchSchedule,
     IndexingFilter,
+    IndexRun,
     IndexWriter,
+    MergedPage,
     ParseFilter,
     Parser,
     Point,
     Publisher,
     ScoringFilter,
+    SegmentMergeFilter,
     Setup,
     Signature,
     UrlExemption,
@@ -51,10 +56,13 @@ __all__ = [
     "POINTS",
     "Column",
     "Command",
+    "DocumentExchange",
     "FetchProtocol",
     "FetchSchedule",
+    "IndexRun",
     "IndexWriter",
     "IndexingFilter",
+    "MergedPage",
     "ParseFilter",
     "Parser",
     "Plugin",
@@ -62,6 +70,7 @@ __all__ = [
     "Publisher",
     "Scope",
     "ScoringFilter",
+    "SegmentMergeFilter",
     "Setup",
     "Signature",
     "UrlExemption",

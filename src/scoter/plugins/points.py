@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -12,7 +13,8 @@ from msgspec import Struct
 from scoter.config import Config
 from scoter.core.chain import UrlFilter, UrlNormalizer
 from scoter.core.datum import CrawlDatum
-from scoter.core.page import Content, Document, Outlink, Page
+from scoter.core.document import CrawledPage, Document, RejectedDocument
+from scoter.core.page import EMPTY, Content, Outlink, Page
 from scoter.core.reply import Reply, Request
 from scoter.core.schedule import Change
 from scoter.core.url import Url
@@ -78,6 +80,9 @@ class ScoringFilter(Protocol):
     expression), and runs inside the engine without a Python call per row. In ``update_columns`` the columns of the old
     record have the prefix ``old_``, and the combined ones of the inlinks ``link_`` (``link_score`` is their sum). There
     and in ``orphaned_columns`` the column ``now`` is the current time.
+
+    A filter that sets the metadata of links in ``distribute`` declares ``carries_metadata = True``: a new record then
+    starts with the metadata of its best link.
     """
 
     def injected(self, url: Url, datum: CrawlDatum) -> CrawlDatum: ...
@@ -85,7 +90,9 @@ class ScoringFilter(Protocol):
     def sort_value(self, url: Url, datum: CrawlDatum, value: float) -> float: ...
     def before_parsing(self, url: Url, datum: CrawlDatum, content: Content) -> Content: ...
     def after_parsing(self, url: Url, content: Content, page: Page) -> Page: ...
-    def distribute(self, url: Url, datum: CrawlDatum, targets: Sequence[Outlink], found: int) -> Sequence[Outlink]: ...
+    def distribute(
+        self, url: Url, datum: CrawlDatum, page: Page, targets: Sequence[Outlink], found: int
+    ) -> Sequence[Outlink]: ...
     def update(
         self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime
     ) -> CrawlDatum: ...
@@ -96,16 +103,68 @@ class ScoringFilter(Protocol):
 class IndexingFilter(Protocol):
     """Adds fields to a document, or returns `None` to leave it out of the index."""
 
-    def fill(self, document: Document, page: Page, datum: CrawlDatum) -> Document | None: ...
+    def fill(self, document: Document, crawled: CrawledPage) -> Document | None: ...
+
+
+class DocumentExchange(Protocol):
+    """Names the index writers that get a document, or none if it leaves that to others.
+
+    A document goes to the writers that all exchanges and all routes of the writers' file name together, and to those of
+    the default route if there are none. Writers that are not active are ignored.
+    """
+
+    def writers(self, document: Document) -> Collection[str]: ...
+
+
+class MergedPage(Struct, frozen=True, kw_only=True):
+    """The newest fetch of a URL when segments are merged, and what was parsed from it.
+
+    ``datum`` is its record in the segment. ``parse_status`` is empty if the page was not parsed.
+    """
+
+    url: Url
+    datum: CrawlDatum
+    segment: str
+    http_status: int | None = None
+    content_type: str = ""
+    parse_status: str = ""
+    title: str = ""
+    text: str = ""
+    language: str = ""
+    metadata: Mapping[str, str] = EMPTY
+
+
+class SegmentMergeFilter(Protocol):
+    """Keeps a page or drops it when segments are merged."""
+
+    def keeps(self, page: MergedPage) -> bool: ...
+
+
+class IndexRun(Struct, frozen=True, kw_only=True):
+    """A run of ``scoter index``: the crawl directory, and the run's number.
+
+    A run that is killed is repeated with the same number. ``rebuild``: every document will be written, so that an index
+    may start empty.
+    """
+
+    directory: Path
+    number: int
+    rebuild: bool = False
 
 
 class IndexWriter(Protocol):
-    """Writes documents to a search back end."""
+    """Writes documents to a search index.
 
-    def open(self) -> None: ...
-    def write(self, documents: Sequence[Document]) -> None: ...
+    Writing a document replaces an earlier one with the same id, so that writing it twice changes nothing. After a
+    commit, what was written and deleted before is durable. A run that is killed is repeated from the last commit.
+    Documents that the index does not accept are returned, by ``write`` or by ``commit``, and written again by the next
+    run; an index that cannot be reached is an error.
+    """
+
+    def open(self, run: IndexRun) -> None: ...
+    def write(self, documents: Sequence[Document]) -> Sequence[RejectedDocument]: ...
     def delete(self, ids: Sequence[str]) -> None: ...
-    def commit(self) -> None: ...
+    def commit(self) -> Sequence[RejectedDocument]: ...
     def close(self) -> None: ...
 
 
@@ -139,6 +198,17 @@ class Publisher(Protocol):
     """Publishes the events of the fetcher, each with a name and facts."""
 
     def publish(self, event: str, facts: Mapping[str, Any]) -> None: ...
+
+
+class HostProcessor(Protocol):
+    """Aggregates the records of each host into metadata of the hostdb.
+
+    ``updatehostdb`` calls ``start`` with a host, ``add`` with each of its records in the crawldb, and ``finish``.
+    """
+
+    def start(self, host: str) -> None: ...
+    def add(self, url: Url, datum: CrawlDatum) -> None: ...
+    def finish(self) -> Mapping[str, str]: ...
 
 
 @runtime_checkable
@@ -175,10 +245,13 @@ POINTS: Mapping[str, Point] = {
         Point("parsefilter", ParseFilter, "parse.filter_order"),
         Point("scoring", ScoringFilter, "scoring.filter_order"),
         Point("indexingfilter", IndexingFilter, "index.filter_order"),
+        Point("exchange", DocumentExchange, "index.exchanges"),
         Point("indexwriter", IndexWriter, "index.writers"),
+        Point("segmentmergefilter", SegmentMergeFilter, "db.segment_merge_filters"),
         Point("schedule", FetchSchedule, "db.fetch_schedule_class"),
         Point("signature", Signature, "db.signature_class"),
         Point("publisher", Publisher, "publisher.order"),
+        Point("hostprocessor", HostProcessor, "hostdb.crawldatum_processors"),
     )
 }
 

@@ -53,12 +53,14 @@ SETTINGS: dict[str, str] = {
     "fetch.max_exceptions_per_queue": "-1",
     "http.robots_503_defer_visits_delay": '"1s"',
     "http.robots_503_defer_visits_retries": "1",
+    "generate.trap_share": "1",
     "db.max_outlinks_per_page": "-1",
     "db.fetch_retry_max": "3",
     "db.ignore_external_links": "false",
     "db.ignore_internal_links": "false",
     "urlfilter.order": '["validator"]',
     "urlnormalizer.order": '["basic"]',
+    "urlnormalizer.basic_remove_session_ids": "false",
 }
 
 

@@ -3,6 +3,8 @@
 - ``warc/``         the archive: requests and responses as WARC 1.1 files, each with a CDXJ index
 - ``tables/``       versioned Parquet tables: atomic versions, one writer, schema evolution
 - ``robots_cache``  robots.txt rules shared by several processes, in a SQLite file
+- ``host_holds``    until when hosts must be left alone, in a SQLite file
+- ``sqlite_file``   how such files are opened
 - ``disk``          disk errors, durable renames, file locks and temporary folders
 - ``arrow``         settings that keep Arrow small
 

@@ -10,28 +10,32 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from scoter.core.robots_cache import StoredRobots
-from scoter.errors import UsageError
-from scoter.store.disk import Closing, disk_errors
+from scoter.store.disk import Closing
+from scoter.store.sqlite_file import SqliteKind, connect, open_sqlite
 
 ENTRIES = 200_000
 BYTES = 256 * 2**20
-BUSY = 5.0  # seconds that a put waits for one by another process
 
-_APPLICATION = 0x5C07_0B07  # PRAGMA application_id: identifies our files
-_FORMAT = 1
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS robots (
   id INTEGER PRIMARY KEY, origin TEXT NOT NULL UNIQUE, expires REAL NOT NULL, size INTEGER NOT NULL, body BLOB
 ) STRICT;
 CREATE INDEX IF NOT EXISTS robots_by_expiry ON robots (expires, size);
 """
+_KIND = SqliteKind(
+    name="robots.txt cache",
+    application=0x5C07_0B07,
+    schema=_SCHEMA,
+    hint="Choose another file, or delete this one: a cache fills up again.",
+)
 # Replacing a row gives it a new, highest id, so ids reflect the order of puts.
 _PUT = "INSERT OR REPLACE INTO robots (origin, expires, size, body) VALUES (?, ?, ?, ?)"
 _GET = "SELECT body, expires FROM robots WHERE origin = ? AND expires > ?"
+_ALL = "SELECT origin, body, expires FROM robots ORDER BY origin"
 _EXPIRE = "DELETE FROM robots WHERE expires <= ?"
 _TOTAL = "SELECT count(*), coalesce(sum(size), 0) FROM robots"
 _OLDEST = "SELECT id, size FROM robots ORDER BY id LIMIT 1000"
@@ -56,10 +60,9 @@ class SqliteRobotsCache(Closing):
         self._puts = 0
         self._put_bytes = 0
         self.failures = 0
-        with disk_errors("open the robots.txt cache", path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        self._writer = _open(path)
-        self._reader = _connect(path)
+        # Safe across threads: the writer is guarded by the lock, the reader only used by the event loop.
+        self._writer = open_sqlite(path, _KIND)
+        self._reader = connect(path)
 
     def __repr__(self) -> str:
         return f"SqliteRobotsCache({self._path}, {self.failures} failures)"
@@ -78,6 +81,11 @@ class SqliteRobotsCache(Closing):
             self.failures += 1
             return None
         return None if row is None else StoredRobots(*row)
+
+    def all(self) -> Iterator[tuple[str, StoredRobots]]:
+        """Yield every entry with its origin, also those that have expired but were not deleted yet."""
+        for origin, body, expires in self._reader.execute(_ALL):
+            yield origin, StoredRobots(body, expires)
 
     async def put(self, origin: str, stored: StoredRobots) -> None:
         """Store the entry of an origin for all processes."""
@@ -111,65 +119,3 @@ class SqliteRobotsCache(Closing):
                 if count <= self._entries and held <= self._size:
                     break
             self._writer.execute("DELETE FROM robots WHERE id <= ?", (upto,))
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    """Return a connection to a file that is, or becomes, a robots.txt cache."""
-    hint = "Choose another file, or delete this one: a cache fills up again."
-    try:
-        connection = _connect(path)
-        try:
-            _prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-    except sqlite3.Error as error:
-        # On a full disk SQLite cannot even map its shared memory, and reports an I/O error.
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL):
-            hint = "Make room on the disk if it is full; what was written before is intact."
-        raise UsageError(f"cannot open the robots.txt cache: {error}", where=str(path), hint=hint) from error
-    except ValueError as error:
-        raise UsageError(str(error), where=str(path), hint=hint) from None
-    return connection
-
-
-def _prepare(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE")  # two processes may open a new file at the same moment
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if application != _APPLICATION and (application or version or tables):
-        raise ValueError("this database is not a robots.txt cache")
-    if version > _FORMAT:
-        raise ValueError(f"the cache has format {version}; this Scoter reads formats up to {_FORMAT}")
-    for statement in _SCHEMA.strip().split(";\n"):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {_APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {_FORMAT}")
-    connection.execute("COMMIT")
-    _write_ahead(connection)
-
-
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to WAL mode, retrying: SQLite refuses without waiting while another process has the file open."""
-    patience = time.monotonic() + BUSY
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > patience:
-                raise
-            time.sleep(0.01)
-        else:
-            return
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    # Safe across threads: guarded by the cache's lock, or only used by the event loop.
-    connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA synchronous = NORMAL")  # survives a kill; a power failure may lose the last puts
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection

@@ -8,6 +8,7 @@
 - ``pages``      parsing, languages and indexing
 - ``links``      linkdb, link graph, scoring and hostdb
 - ``jobs``       the engine, files on disk, sitemaps, publishers
+- ``corpus``     texts for language models
 - ``live``       the live service and its HTTP API
 """
 
@@ -19,6 +20,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scoter.config.sections.corpus import CorpusSettings
 from scoter.config.sections.db import CrawldbSettings, GenerateSettings
 from scoter.config.sections.fetch import FetchSettings
 from scoter.config.sections.http import AgentSettings, HttpSettings
@@ -57,6 +59,7 @@ class Config(msgspec.Struct, frozen=True):
     hostdb: HostdbSettings = HostdbSettings()
     sitemap: SitemapSettings = SitemapSettings()
     index: IndexSettings = IndexSettings()
+    corpus: CorpusSettings = CorpusSettings()
     publisher: PublisherSettings = PublisherSettings()
     store: StoreSettings = StoreSettings()
     engine: EngineSettings = EngineSettings()

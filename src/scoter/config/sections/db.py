@@ -31,6 +31,13 @@ class GenerateSettings(Section, frozen=True):
         nutch=("partition.url.mode",),
         follows="fetch.queue_mode",
     )
+    trap_share: float = setting(
+        0.01,
+        "Largest share of a fetch list that may come from possible crawler traps: URLs whose pages hardly differ from "
+        "each other, or with dates far in the future; 1 means no limit.",
+        at_least=0.0,
+        at_most=1.0,
+    )
     update_crawldb: bool = setting(
         False, "Leave out URLs of segments that are still being fetched, so that rounds may overlap.", nutch=SAME_NAME
     )
@@ -44,21 +51,26 @@ class GenerateSettings(Section, frozen=True):
     min_interval: timedelta | None = setting(None, "URLs with a longer fetch interval are left out.", nutch=SAME_NAME)
     restrict_status: _Status | None = setting(None, "Select only URLs with this status.", nutch=SAME_NAME, none="any")
     hostdb: Path | None = setting(
-        None, "Folder of the hostdb for the two expressions below.", nutch=SAME_NAME, planned=True
+        None,
+        "Folder of the hostdb that generate uses: for the two expressions below, and to leave out dead hosts; if it is "
+        "empty, generate uses the crawl's own hostdb, with --hostdb or if there is an expression.",
+        nutch=SAME_NAME,
     )
     fetch_delay_expr: str = setting(
         "",
-        "Expression over a host's record that gives its delay.",
+        "Expression over a host's record that gives its delay, as a duration or in milliseconds; robots.txt may "
+        "lengthen it.",
         nutch=SAME_NAME,
         nutch_unit="expression",
-        planned=True,
+        example='"max(5000, latency_ms.p95 * 10)"',
     )
     max_count_expr: str = setting(
         "",
-        "Expression over a host's record that gives its maximum count.",
+        "Expression over a host's record that gives its maximum number of URLs in a segment; a negative number means "
+        "no limit, a missing value that generate.max_count applies.",
         nutch=SAME_NAME,
         nutch_unit="expression",
-        planned=True,
+        example='"if(server_errors > 10, 50, 1000)"',
     )
 
 
@@ -137,6 +149,9 @@ class CrawldbSettings(Section, frozen=True):
     )
     update_purge_404: bool = setting(False, "Drop gone URLs at the next update.", nutch=SAME_NAME)
     update_purge_orphans: bool = setting(False, "Drop orphaned URLs at the next update.", nutch=SAME_NAME)
+    segment_merge_filters: tuple[str, ...] = setting(
+        (), "Active segment merge filters, which may drop pages when segments are merged.", example='["only-text"]'
+    )
     url_normalizers: bool = setting(
         False, "Apply the URL normalisers to the crawldb at each update.", nutch=("crawldb.url.normalizers",)
     )
@@ -167,7 +182,10 @@ class CrawldbSettings(Section, frozen=True):
         nutch=SAME_NAME,
     )
     max_outlinks_per_page: int | None = setting(
-        100, "Maximum number of links kept per page.", nutch=SAME_NAME, at_least=0
+        100,
+        "Maximum number of links kept per page; several links to one target count as several.",
+        nutch=SAME_NAME,
+        at_least=0,
     )
     max_outlink_length: int | None = setting(
         4_096, "Maximum length of a link or redirect target, in characters.", nutch=SAME_NAME, at_least=1

@@ -120,6 +120,11 @@ class FetchSettings(Section, frozen=True):
     hung_after: timedelta = setting(
         timedelta(minutes=5), "Time without a new request after which a fetch counts as hung and is stopped cleanly."
     )
+    max_hold: timedelta = setting(
+        timedelta(minutes=1),
+        "How long a fetch waits for a host on hold (Retry-After, back-off, robots.txt that answers 5xx); if only hosts"
+        " with longer holds are left, they are deferred to a later fetch.",
+    )
     throughput_threshold_pages: float | None = setting(
         None,
         "Pages per second below which a fetch is stopped.",

@@ -138,7 +138,7 @@ class HttpSettings(Section, frozen=True):
 
     robots_agents: tuple[str, ...] = setting(
         (),
-        "Further product names to look for in robots.txt, after agent.name.",
+        "Further product names to look for in robots.txt; their rules are obeyed together with those for agent.name.",
         nutch=SAME_NAME,
         pattern=PRODUCT,
         form="a word without spaces and slashes",

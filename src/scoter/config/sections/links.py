@@ -3,7 +3,6 @@
 # No `from __future__ import annotations`: the annotations are read at run time.
 from datetime import timedelta
 from pathlib import Path
-from typing import ClassVar
 
 from scoter.config.settings import SAME_NAME, Section, setting
 
@@ -28,18 +27,22 @@ class LinkdbSettings(Section, frozen=True):
 class LinkSettings(Section, frozen=True):
     """The link graph and the ranks computed over it."""
 
-    planned: ClassVar[bool] = True
-
     ignore_internal_host: bool = setting(True, "Leave links within one host out of the graph.", nutch=SAME_NAME)
     ignore_internal_domain: bool = setting(True, "Leave links within one domain out of the graph.", nutch=SAME_NAME)
-    ignore_limit_page: bool = setting(True, "Count only one link per page.", nutch=SAME_NAME)
-    ignore_limit_domain: bool = setting(True, "Count only one link per domain.", nutch=SAME_NAME)
+    ignore_limit_page: bool = setting(
+        True,
+        "Count only one link per page: of links to URLs that differ in their query, or from such.",
+        nutch=SAME_NAME,
+    )
+    ignore_limit_domain: bool = setting(
+        True, "Count only one link of a page to a domain, and of a domain to a page.", nutch=SAME_NAME
+    )
     analyze_num_iterations: int = setting(10, "Iterations of LinkRank.", nutch=SAME_NAME, at_least=1, at_most=10_000)
     analyze_initial_score: float = setting(1.0, "Initial rank of every page.", nutch=SAME_NAME)
     analyze_damping_factor: float = setting(
         0.85, "Share of a rank that is passed on through links.", nutch=SAME_NAME, at_least=0, at_most=1
     )
-    delete_gone: bool = setting(False, "Drop gone pages from the graph.", nutch=SAME_NAME)
+    delete_gone: bool = setting(False, "Drop the links of gone pages from the graph.", nutch=SAME_NAME)
     score_updater_clear_score: float = setting(0.0, "Score of URLs that are not in the graph.", nutch=SAME_NAME)
 
 
@@ -73,54 +76,54 @@ class ScoringSettings(Section, frozen=True):
         at_least=1,
         at_most=10,
         example="[1, 2]",
-        planned=True,
     )
     cosine_goldstandard_file: Path | None = setting(
         None,
         "Text to compare pages with; required if the filter similarity is active.",
         nutch=("cosine.goldstandard.file",),
-        planned=True,
     )
     similarity_stopword_file: Path | None = setting(
-        None, "Words to ignore in the comparison, one per line.", nutch=SAME_NAME, planned=True
+        None, "Words to ignore in the comparison, one per line.", nutch=SAME_NAME
     )
     orphan_mark_gone_after: timedelta = setting(
         timedelta(days=30),
         "Time without inlinks after which a URL is gone, for the filter orphan.",
         nutch=SAME_NAME,
         not_above="scoring.orphan_mark_orphan_after",
-        planned=True,
     )
     orphan_mark_orphan_after: timedelta = setting(
-        timedelta(days=40), "Time without inlinks after which a URL is an orphan.", nutch=SAME_NAME, planned=True
+        timedelta(days=40), "Time without inlinks after which a URL is an orphan.", nutch=SAME_NAME
     )
     db_md: tuple[str, ...] = setting(
-        (), "Crawldb metadata passed on to the content, for the filter metadata.", nutch=SAME_NAME, planned=True
+        (), "Crawldb metadata passed on to the content, for the filter metadata.", nutch=SAME_NAME
     )
-    content_md: tuple[str, ...] = setting((), "Content metadata passed on to the parse.", nutch=SAME_NAME, planned=True)
-    parse_md: tuple[str, ...] = setting((), "Parse metadata passed on to the links.", nutch=SAME_NAME, planned=True)
+    content_md: tuple[str, ...] = setting((), "Content metadata passed on to the parse.", nutch=SAME_NAME)
+    parse_md: tuple[str, ...] = setting((), "Parse metadata passed on to the links.", nutch=SAME_NAME)
     urlmeta_tags: tuple[str, ...] = setting(
-        (), "Seed metadata passed on to links and index, for the filter urlmeta.", nutch=("urlmeta.tags",), planned=True
+        (),
+        "Metadata of seeds that the scoring filter urlmeta passes on to links, and the indexing filter indexes.",
+        nutch=("urlmeta.tags",),
     )
 
 
 class HostdbSettings(Section, frozen=True):
     """The hostdb: one record per host, aggregated from the crawldb."""
 
-    planned: ClassVar[bool] = True
-
     recheck_interval: timedelta = setting(
         timedelta(days=1),
-        "Time until a failed host is looked up again, multiplied by its failures.",
+        "Time until a host is looked up again, multiplied by the number of its failed lookups.",
         nutch=SAME_NAME,
         nutch_unit="ms",
     )
     purge_failed_hosts_threshold: int | None = setting(
-        3, "Failed lookups after which a host is removed.", nutch=SAME_NAME, at_least=0
+        3,
+        "Failed lookups after which a host is removed, if the crawldb has no URL of it any more.",
+        nutch=SAME_NAME,
+        at_least=0,
     )
     num_resolvers_threads: int = setting(25, "Concurrent lookups.", nutch=SAME_NAME, at_least=1, at_most=10_000)
     check_failed: bool = setting(True, "Look up failed hosts again.", nutch=SAME_NAME)
-    check_new: bool = setting(True, "Look up new hosts.", nutch=SAME_NAME)
+    check_new: bool = setting(True, "Look up hosts that never answered and were never looked up.", nutch=SAME_NAME)
     check_known: bool = setting(True, "Look up known hosts again.", nutch=SAME_NAME)
     force_check: bool = setting(False, "Look up hosts even if their interval is not over.", nutch=SAME_NAME)
     url_filter: bool = setting(False, "Apply the URL filters before counting.", nutch=SAME_NAME)

@@ -15,6 +15,16 @@ class LiveSettings(Section, frozen=True):
         timedelta(days=14), "How long a fetched URL is answered from the store instead of being fetched again."
     )
     failed_for: timedelta = setting(timedelta(hours=1), "How long a URL that could not be fetched is not retried.")
+    stale_for: timedelta = setting(
+        timedelta(days=7),
+        "How long after its expiry a record is still shown, marked as stale, if the URL cannot be fetched again.",
+    )
+    retries: int = setting(
+        2,
+        "Retries of a request that was answered 429 or 503, reset or timed out, before its URL fails.",
+        at_least=0,
+        at_most=10,
+    )
     in_flight: int = setting(1000, "URLs processed concurrently.", at_least=1)
     in_flight_per_domain: int = setting(
         100, "URLs of one registered domain and priority processed concurrently.", at_least=1
@@ -23,7 +33,9 @@ class LiveSettings(Section, frozen=True):
         timedelta(seconds=30), "How long a scheduler holds its journal entries without a heartbeat."
     )
     delay: timedelta = setting(
-        timedelta(seconds=1), "Delay between two requests to a domain, unless fetch.delay is set."
+        timedelta(seconds=1),
+        "Delay between two requests to a domain; if only fetch.delay is set, that one applies.",
+        follows="fetch.delay",
     )
     hops: int = setting(5, "Maximum number of redirects followed.", at_least=0, at_most=20)
     urls_per_message: int = setting(20, "Maximum number of URLs taken from one message.", at_least=1, at_most=1000)
@@ -33,12 +45,42 @@ class LiveSettings(Section, frozen=True):
     backlog_per_domain: int = setting(
         10_000, "URLs of one registered domain that may wait; above that, its URLs are refused.", at_least=1
     )
-    fetch_image: bool = setting(False, "Also fetch a page's representative image, for its type and size.")
+    fetch_image: bool = setting(
+        False,
+        "Also fetch and archive the whole preview image of a page, for its type and size; the record waits for it.",
+    )
+    image_rate: int = setting(
+        20,
+        "Maximum number of requests per second for the first bytes of preview images whose size their pages do not "
+        "state; 0 for none.",
+        at_least=0,
+        at_most=1000,
+    )
+    image_wait: timedelta = setting(
+        timedelta(seconds=2),
+        "How long a record waits for the first bytes of its preview image.",
+        at_least=timedelta(milliseconds=10),
+        at_most=timedelta(seconds=30),
+    )
     processes: int = setting(1, "Worker processes that fetch.", at_least=1, at_most=64)
+    parsers: int = setting(
+        3, "Processes that parse pages which may take long; started when needed.", at_least=1, at_most=64
+    )
+    parse_cpu: timedelta = setting(
+        timedelta(seconds=2),
+        "CPU time for parsing one page in such a process; a page that needs more is recorded without metadata.",
+        at_least=timedelta(milliseconds=100),
+    )
     lookups: int = setting(1, "Processes that answer lookups.", at_least=1, at_most=64)
     shards: int = setting(64, "Groups of domains that move between workers together.", at_least=1, at_most=4096)
     shard_lease: timedelta = setting(
         timedelta(seconds=2), "How long a worker may request from a shard's domains without hearing from the service."
+    )
+    content_limit: Size = setting(
+        Size(2**20),
+        "Maximum size of a body, in place of fetch.content_limit; what was received of a longer one is parsed.",
+        at_least=1024,
+        at_most=32 * 2**20,
     )
     content_for: timedelta | None = setting(timedelta(days=30), "How long archived responses are kept.")
     content_size: Size | None = setting(None, "Maximum size of archived responses; the oldest are deleted first.")
@@ -84,6 +126,13 @@ _MOMENT = timedelta(milliseconds=1)
 class WebSettings(Section, frozen=True):
     """Limits of the live service's HTTP API; requests beyond a limit are refused."""
 
+    cors_origins: tuple[str, ...] = setting(
+        (),
+        "Origins of web pages that may use the API from a browser; * for all.",
+        pattern=r"\*|https?://[^/\s?#]+",
+        form="an origin such as https://example.org, or *",
+        example='["https://example.org"]',
+    )
     connections: int = setting(
         20_000, "Concurrent connections per process, limited by its open files; further ones get 503.", at_least=1
     )

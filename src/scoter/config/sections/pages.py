@@ -42,14 +42,13 @@ class ParseSettings(Section, frozen=True):
     )
     caching_forbidden_policy: Literal["none", "content", "all"] = setting(
         "content",
-        "What a page's noarchive keeps out of the index: nothing, its content, or the whole page.",
+        "What search front ends should not show of a page with noarchive: its value in the field cache.",
         nutch=("parser.caching.forbidden.policy",),
-        planned=True,
     )
     skip_truncated: bool = setting(True, "Do not parse truncated pages.", nutch=("parser.skip.truncated",))
     delete_failed_parse: bool = setting(
         False,
-        "Give pages that cannot be parsed the status parse_failed, and delete them from the index.",
+        "Give pages that cannot be parsed, or have no parser, the status parse_failed, and delete them from the index.",
         nutch=("parser.delete.failed.parse",),
     )
     simhash: bool = setting(
@@ -82,7 +81,9 @@ class ParseSettings(Section, frozen=True):
     filter_urls: bool = setting(True, "Apply the URL filters to links.", nutch=SAME_NAME)
     normalize_urls: bool = setting(True, "Apply the URL normalisers to links.", nutch=SAME_NAME)
     html_form_use_action: bool = setting(
-        False, "Extract links from the actions of forms.", nutch=("parser.html.form.use_action",)
+        False,
+        "Extract links from the actions of forms, except those with the method POST.",
+        nutch=("parser.html.form.use_action",),
     )
     html_outlinks_ignore_tags: tuple[str, ...] = setting(
         (),
@@ -138,7 +139,6 @@ class LanguageSettings(Section, frozen=True):
         "Index only pages in these languages; empty means all.",
         nutch=SAME_NAME,
         example='["en", "de"]',
-        planned=True,
     )
 
 
@@ -146,14 +146,24 @@ class IndexSettings(Section, frozen=True):
     """Documents for the search back ends: filters, writers and what is deleted."""
 
     filter_order: tuple[str, ...] = setting(
-        (),
+        ("basic", "anchor", "more", "language", "about"),
         "Active indexing filters, in order.",
         nutch=("indexingfilter.order",),
         example='["basic", "anchor"]',
-        planned=True,
+        departs="the filters that search uses",
     )
     writers: tuple[str, ...] = setting(
-        (), "Active index writers; each gets every document.", example='["csv"]', planned=True
+        ("tantivy",),
+        "Active index writers; each gets every document unless index.exchanges or index.writers_file route them.",
+        example='["csv"]',
+    )
+    exchanges: tuple[str, ...] = setting(
+        (), "Active exchanges, which choose the index writers of each document.", example='["field"]'
+    )
+    writers_file: Path | None = setting(
+        None,
+        "TOML file with index writers, their field mappings, and the routes of documents to them.",
+        example='"index-writers.toml"',
     )
     score_power: float = setting(
         0.5, "Exponent that turns a score into a document's boost.", nutch=("indexer.score.power",)
@@ -163,89 +173,110 @@ class IndexSettings(Section, frozen=True):
         "Maximum length of an indexed title, in characters.",
         nutch=("indexer.max.title.length",),
         at_least=0,
-        planned=True,
     )
     max_content_length: int | None = setting(
         None,
         "Maximum length of indexed text, in characters.",
         nutch=("indexer.max.content.length",),
         at_least=0,
-        planned=True,
     )
-    add_domain: bool = setting(False, "Add the registered domain.", nutch=("indexer.add.domain",), planned=True)
+    add_domain: bool = setting(
+        True, "Add the registered domain.", nutch=("indexer.add.domain",), departs="search restricts by it"
+    )
     skip_notmodified: bool = setting(
-        False, "Leave out pages that have not changed.", nutch=("indexer.skip.notmodified",), planned=True
+        False, "Leave out pages that have not changed.", nutch=("indexer.skip.notmodified",)
     )
     delete: bool = setting(
-        False, "Delete gone, redirected and duplicate pages.", nutch=("indexer.delete",), planned=True
+        True,
+        "Delete gone, redirected and duplicate pages.",
+        nutch=("indexer.delete",),
+        departs="bin/crawl deletes them, too",
     )
     delete_robots_noindex: bool = setting(
-        False, "Delete pages with noindex.", nutch=("indexer.delete.robots.noindex",), planned=True
+        True,
+        "Leave out pages with noindex, and delete them.",
+        nutch=("indexer.delete.robots.noindex",),
+        departs="a page that asks not to be indexed should not be",
     )
     delete_skipped_by_indexingfilter: bool = setting(
-        False,
+        True,
         "Delete documents that an indexing filter dropped.",
         nutch=("indexer.delete.skipped.by.indexingfilter",),
-        planned=True,
+        departs="the index should not depend on when a filter was added",
     )
     filter_expr: str = setting(
         "",
         "Expression that selects the documents to index, for the filter expression.",
         nutch=("index.jexl.filter",),
         nutch_unit="expression",
-        planned=True,
     )
     static: tuple[str, ...] = setting(
         (),
         "Fields with a constant value, as field:value, for the filter static.",
         nutch=SAME_NAME,
         example='["source:crawl"]',
-        planned=True,
+    )
+    static_keysep: str = setting(
+        ":", "What separates a field of index.static from its values.", nutch=("index.static.keysep",)
+    )
+    static_valuesep: str = setting(
+        "", "What separates the values of a field; empty means white space.", nutch=("index.static.valuesep",)
     )
     parse_md: tuple[str, ...] = setting(
         ("metatag.description", "metatag.keywords"),
         "Parse metadata to index as fields, for the filter metadata.",
         nutch=SAME_NAME,
-        planned=True,
     )
-    content_md: tuple[str, ...] = setting((), "Content metadata to index as fields.", nutch=SAME_NAME, planned=True)
-    db_md: tuple[str, ...] = setting((), "Crawldb metadata to index as fields.", nutch=SAME_NAME, planned=True)
+    content_md: tuple[str, ...] = setting((), "Content metadata to index as fields.", nutch=SAME_NAME)
+    db_md: tuple[str, ...] = setting((), "Crawldb metadata to index as fields.", nutch=SAME_NAME)
+    metadata_separator: str = setting(
+        "", "What separates several values in one text of metadata; empty means nothing does.", nutch=SAME_NAME
+    )
     replace_regexp: tuple[str, ...] = setting(
         (),
         "Replacements in fields, as field=/pattern/replacement/, for the filter replace.",
         nutch=SAME_NAME,
         nutch_unit="lines",
         example='["title=/ +/ /"]',
-        planned=True,
     )
     more_index_mime_type_parts: bool = setting(
         True,
         "Index the two parts of a content type separately as well, for the filter more.",
         nutch=("moreIndexingFilter.indexMimeTypeParts",),
-        planned=True,
     )
     more_map_mime_types: bool = setting(
-        False, "Group content types into categories.", nutch=("moreIndexingFilter.mapMimeTypes",), planned=True
+        False,
+        "Index the group of a content type (such as office), for the filter more.",
+        nutch=("moreIndexingFilter.mapMimeTypes",),
+    )
+    more_map_mime_types_field: str = setting(
+        "",
+        "Field for the group of a content type; empty means the field type, instead of the type.",
+        nutch=("moreIndexingFilter.mapMimeTypes.field",),
+        example='"format"',
+    )
+    more_mime_types_file: Path | None = setting(
+        None, "Groups of content types: on each line a group and its types, separated by tabs."
     )
     anchor_deduplicate: bool = setting(
-        False,
+        True,
         "Index each anchor text once, for the filter anchor.",
         nutch=("anchorIndexingFilter.deduplicate",),
-        planned=True,
+        departs="the menus of large sites repeat the same texts thousands of times",
     )
     links_outlinks_host_ignore: bool = setting(
-        False, "Leave out links to the page's own host, for the filter links.", nutch=SAME_NAME, planned=True
+        False, "Leave out links to the page's own host, for the filter links.", nutch=SAME_NAME
     )
-    links_inlinks_host_ignore: bool = setting(
-        False, "Leave out links from the page's own host.", nutch=SAME_NAME, planned=True
-    )
-    links_hosts_only: bool = setting(False, "Index only the hosts of links.", nutch=SAME_NAME, planned=True)
+    links_inlinks_host_ignore: bool = setting(False, "Leave out links from the page's own host.", nutch=SAME_NAME)
+    links_hosts_only: bool = setting(False, "Index only the hosts of links.", nutch=SAME_NAME)
     subcollection_default_fieldname: str = setting(
-        "subcollection", "Field of the filter subcollection.", nutch=("subcollection.default.fieldname",), planned=True
+        "subcollection", "Field of the filter subcollection.", nutch=("subcollection.default.fieldname",)
+    )
+    subcollection_case_insensitive: bool = setting(
+        False, "Ignore case in the rules of the filter subcollection.", nutch=("subcollection.case.insensitive",)
     )
     mimetype_filter_file: Path | None = setting(
         None,
         "Content types to index or to leave out; required if the filter mimetype is active.",
         nutch=("mimetype.filter.file",),
-        planned=True,
     )

@@ -24,6 +24,9 @@ class UrlFilterSettings(Section, frozen=True):
     regex_file: Path | None = setting(
         None, "Rule file of the filter regex; empty means the built-in rules.", nutch=SAME_NAME
     )
+    automaton_file: Path | None = setting(
+        None, "Rule file of the filter automaton; required if it is active.", nutch=SAME_NAME
+    )
     prefix_file: Path | None = setting(
         None, "Prefixes for the filter prefix; required if it is active.", nutch=SAME_NAME
     )
@@ -77,6 +80,10 @@ class UrlNormalizerSettings(Section, frozen=True):
     loop_count: int = setting(1, "Maximum number of passes over the chain.", nutch=SAME_NAME, at_least=1, at_most=100)
     basic_host_trim_trailing_dot: bool = setting(
         False, "Remove a trailing dot from host names.", nutch=("urlnormalizer.basic.host.trim-trailing-dot",)
+    )
+    basic_remove_session_ids: bool = setting(
+        True,
+        "Let the normaliser basic remove session identifiers (jsessionid, PHPSESSID, …) from paths and queries.",
     )
     regex_file: Path | None = setting(
         None, "Rule file of the normaliser regex; empty means the built-in rules.", nutch=SAME_NAME

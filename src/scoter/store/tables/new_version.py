@@ -8,6 +8,7 @@ which makes it the current version. A kill before that leaves the table as it wa
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -163,11 +164,30 @@ class NewVersion:
         self._parts[name] = part
         return part
 
-    def commit(self, applied: Collection[str] = (), *, forget: Collection[str] = ()) -> Manifest:
+    def keep(self, files: Sequence[str], parts: Sequence[StoredPart]) -> None:
+        """Add the files of the previous version, without copying or reading them if the disk has hard links."""
+        for file, part in zip(files, parts, strict=True):
+            kept = self.workspace / "kept.parquet"
+            with disk_errors("keep the file", Path(file)):
+                try:
+                    os.link(file, kept)
+                except OSError:
+                    shutil.copyfile(file, kept)
+            name = self._new_name()
+            self._place.finish(name, kept)
+            self._parts[name] = StoredPart(name.rsplit("/", 1)[-1], part.size, part.rows, part.xxh3_128)
+
+    def commit(
+        self,
+        applied: Collection[str] = (),
+        *,
+        forget: Collection[str] = (),
+        properties: Mapping[str, str] | None = None,
+    ) -> Manifest:
         """Make this version current, and return its manifest.
 
         ``applied`` names the newly applied segments; those in ``forget`` are no longer listed. A segment cannot be
-        applied twice.
+        applied twice. ``properties`` are recorded with the version.
         """
         self._check_open()
         if self._writing:
@@ -191,6 +211,7 @@ class NewVersion:
             plugin_columns=self._extra,
             applied=tuple(sorted({*known, *applied} - set(forget))),
             parts=parts,
+            properties=properties or {},
         )
         self._remove_workspace()
         self._announce(manifest)

@@ -59,6 +59,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
     plugin_columns: tuple[Column, ...] = ()
     applied: tuple[str, ...] = ()
     parts: tuple[StoredPart, ...] = ()
+    properties: Mapping[str, str] = {}
+    """What the writer records about the version as a whole."""
 
     @property
     def name(self) -> str:

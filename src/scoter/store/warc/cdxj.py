@@ -3,13 +3,15 @@
     com,example)/page 20261115023600 {"url": …, "mime": …, "status": …, "digest": …, "length": …, "offset": …,
     "filename": …}
 
-All values are strings, as in pywb and Common Crawl. The type of a revisit is ``warc/revisit``.
+All values are strings, as in pywb and Common Crawl. The type of a revisit is ``warc/revisit``. Keys are those of the
+Internet Archive's tools (SURT), so that replay tools find every page; they are coarser than those of Scoter's tables.
 """
 
 from __future__ import annotations
 
 import heapq
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -19,6 +21,8 @@ from typing import IO
 import msgspec
 from msgspec import Struct
 
+from scoter.core.url import Url
+
 RUN = 4_096
 """Lines sorted in memory, about 1.5 MB. Longer indexes are sorted on disk, run by run."""
 
@@ -27,11 +31,81 @@ RUN_BYTES = 3 * 2**20
 
 _RUNS = 64  # more open files than this are merged into one
 
+_WWW = re.compile(r"\Awww\d*\.")
+_PLAIN_PATH = re.compile(r"(?:/[a-z0-9_~-][a-z0-9._~-]*)*/?")
+_ESCAPE = re.compile("%([0-9A-Fa-f]{2})")
+_TO_ESCAPE = re.compile(r"[^!-\x22$&-~]")
+# As the Internet Archive's tools recognise them.
+_SESSION_IN_PATH = re.compile(r"/\((?:[a-z]\([0-9a-z]{24}\)|[0-9a-z]{24})\)/(?=[^/?]+\.aspx)", re.IGNORECASE)
+_SESSIONS_IN_QUERY = tuple(
+    re.compile(rf"\A(.*){name}(?:&|\Z)", re.IGNORECASE | re.DOTALL)
+    for name in (
+        "jsessionid=[0-9a-z]{32}",
+        "phpsessid=[0-9a-z]{32}",
+        "sid=[0-9a-z]{32}",
+        "aspsessionid[a-z]{8}=[a-z]{24}",
+        "cfid=[^&]+&cftoken=[^&]+",
+    )
+)
+
 
 def index_line(key: str, date: str, entry: CdxEntry) -> bytes:
     """Return an index line; ``date`` is a WARC-Date."""
     stamp = f"{date[:4]}{date[5:7]}{date[8:10]}{date[11:13]}{date[14:16]}{date[17:19]}"
     return b"%b %b %b\n" % (key.replace(" ", "%20").encode("utf-8", "replace"), stamp.encode(), _encode(entry))
+
+
+def surt_key(url: Url) -> str:
+    """Return the key under which web archives index a URL (Sort-friendly URI Reordering Transform).
+
+    Spellings that mostly lead to the same page share a key: the host loses ``www.``, everything is in lower case with
+    as few escapes as possible, the path loses its last slash, the query its session ids, and parameters are sorted.
+
+    >>> from scoter.core.url import canonical
+    >>> surt_key(canonical("http://www2.Example.org:8080/A/b%7e/?C=d&b=1"))
+    'org,example:8080)/a/b~?b=1&c=d'
+    """
+    text = url.text
+    if not url.host:
+        return text.replace("://", ":", 1)
+    path, _, query = url.target.partition("?")
+    name = url.host.strip("[]").removesuffix(".")
+    port = "" if url.port is None else f":{url.port}"
+    host = ",".join(reversed(_WWW.sub("", name).split(".")))
+    path = _path_key(path)
+    query = _query_key(query) if query else ""
+    return f"{host}{port}){path}?{query}" if query else f"{host}{port}){path}"
+
+
+def _path_key(path: str) -> str:
+    if _PLAIN_PATH.fullmatch(path) is None:
+        segments: list[str] = []
+        for segment in _unescaped(path).split("/"):
+            if segment == ".." and segments:
+                segments.pop()
+            elif segment not in ("", "."):
+                segments.append(segment)
+        path = _SESSION_IN_PATH.sub("/", "/" + "/".join(segments))
+    return _escaped(path).lower().rstrip("/") or "/"
+
+
+def _query_key(query: str) -> str:
+    query = _unescaped(query)
+    for pattern in _SESSIONS_IN_QUERY:
+        query = pattern.sub(lambda found: found[1], query, count=1)
+    parameters = (each.partition("=") for each in _escaped(query).lower().split("&"))
+    return "&".join("".join(each) for each in sorted(parameters))
+
+
+def _unescaped(text: str) -> str:
+    """Decode escapes until none is left; every character of the result is one byte."""
+    while "%" in text and (decoded := _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)) != text:
+        text = decoded
+    return text
+
+
+def _escaped(text: str) -> str:
+    return _TO_ESCAPE.sub(lambda found: f"%{ord(found[0]):02x}", text)
 
 
 def media_type(content_type: str) -> str:

@@ -18,7 +18,7 @@ from scoter.errors import Defect, NameTaken, UserError
 from scoter.store.disk import disk_error, disk_errors, sync_folder, try_lock
 from scoter.store.warc import record
 from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, Location, SharedBody
-from scoter.store.warc.cdxj import CdxEntry, CdxIndex, index_line, media_type
+from scoter.store.warc.cdxj import CdxEntry, CdxIndex, index_line, media_type, surt_key
 from scoter.store.warc.record import archived_request, archived_response, member
 
 SUFFIX = ".warc.gz"
@@ -97,7 +97,7 @@ class WarcPart:
             members.append(member(built))
         # One write is faster than several, but a large record is not copied for it.
         self._write([b"".join(members)] if len(first) <= _COPIED else members)
-        self._index.add(index_line(exchange.url.key, date, entry))
+        self._index.add(index_line(surt_key(exchange.url), date, entry))
         self.captures += 1
         if shared is not None:
             self._shared[entry.digest] = shared

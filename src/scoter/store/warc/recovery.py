@@ -16,7 +16,7 @@ from scoter.core.reply import header
 from scoter.core.url import canonical
 from scoter.errors import UrlError, UsageError
 from scoter.store.disk import disk_errors, sync_folder, try_lock
-from scoter.store.warc.cdxj import CdxEntry, CdxIndex, index_line, media_type
+from scoter.store.warc.cdxj import CdxEntry, CdxIndex, index_line, media_type, surt_key
 from scoter.store.warc.part import OPEN, SUFFIX
 from scoter.store.warc.reader import CAPTURE_KINDS, CaptureKind, captured, records, whole_records
 from scoter.store.warc.record import warc_date
@@ -99,6 +99,6 @@ def _write_index(draft: Path, name: str, index_path: Path) -> int:
 
 def _key(url: str) -> str:
     try:
-        return canonical(url).key
+        return surt_key(canonical(url))
     except UrlError:
         return url

@@ -1,0 +1,228 @@
+"""The commands that `scoter ui` can run as jobs, with their options derived from the click commands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scoter.batch_api import MAX_SEEDS, CommandInfo, CommandOption
+from scoter.cli.invocation import Invocation
+from scoter.cli.main import COMMANDS, MODULES, load_command
+from scoter.errors import UrlError, UserError, did_you_mean
+from scoter.web.batch.commands import OrderError
+
+JOB_COMMANDS = ("crawl", *COMMANDS["Batch crawl step by step"], "prune")
+_URL_LISTS = {"seeds", "urls", "files"}
+"""Arguments that name URLs or files of them: over HTTP they are lists of URLs, which the server writes to a file."""
+_NAMES = {"segment", "segments"}
+_HIDDEN = {"directory", "hosts"}
+"""Parameters that name files of the server."""
+_KINDS = {"BoolParamType": "boolean", "IntParamType": "integer", "IntRange": "integer", "AtMost": "integer"} | {
+    "FloatParamType": "number",
+    "FloatRange": "number",
+}
+# Settings that name files, programs, plug-ins or addresses are for the operator: they would let a key read the files of
+# the server, run its programs, or reach its network.
+_SECTIONS = (
+    *("agent", "fetch", "http", "generate", "db", "parse", "lang", "scoring", "linkdb", "link", "sitemap", "store"),
+    *("urlfilter", "urlnormalizer"),
+)
+_REFUSED = {
+    *("fetch.protocols", "fetch.allow_networks", "fetch.allow_ports", "fetch.connect_to", "fetch.processes"),
+    *("http.robot_rules_allowlist", "parse.parsers", "parse.types", "urlfilter.order", "urlnormalizer.order"),
+    *("urlfilter.exemptions", "urlnormalizer.protocols_rules", "agent.host"),
+}
+_LONGEST_TEXT = 2_000
+
+
+class ClickCatalogue:
+    """The port ``web.batch.commands.CommandCatalogue`` over the commands of this program."""
+
+    def __init__(self, given: Invocation) -> None:
+        """``given`` has the settings of the server, which apply to every job."""
+        self._given = given
+        self._commands = {name: _info(name) for name in JOB_COMMANDS}
+        self._settings = tuple(_accepted_settings())
+
+    def commands(self) -> Sequence[CommandInfo]:
+        return list(self._commands.values())
+
+    def settings(self) -> Sequence[str]:
+        return self._settings
+
+    def arguments(
+        self,
+        command: str,
+        directory: Path,
+        options: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        save_list: Callable[[str, Sequence[str]], Path],
+    ) -> Sequence[str]:
+        if command not in self._commands:
+            message = f"there is no command {command!r}{did_you_mean(command, self._commands)}"
+            raise OrderError(message, pointer="/command", accepted=list(self._commands))
+        known = {option.name: option for option in self._commands[command].options}
+        for name in options:
+            if name not in known:
+                message = f"{command} has no option {name!r}{did_you_mean(name, known)}"
+                raise OrderError(message, pointer=f"/options/{name}", accepted=list(known))
+        for option in known.values():
+            if option.required and option.name not in options:
+                raise OrderError(f"{command} needs {option.name}", pointer="/options", accepted=[option.name])
+        overrides = [self._override(name, value) for name, value in settings.items()]
+        before: list[str] = []
+        last: list[str] = []
+        for parameter in load_command(command).params:
+            name = _option_name(parameter)
+            if name in options:
+                value = _checked(known[name], options[name])
+                into = last if isinstance(parameter, click.Argument) else before
+                into += _argument(parameter, value, save_list)
+        arguments = [command, "--json", *overrides, *before, "--", str(directory), *last]
+        self._parse(command, arguments[1:], directory, settings)
+        return arguments
+
+    def _override(self, name: str, value: Any) -> str:
+        if name not in self._settings:
+            message = f"{name!r} is not a setting that jobs accept{did_you_mean(name, self._settings)}"
+            raise OrderError(message, pointer=f"/settings/{name}", accepted=self._settings)
+        return f"-D{name}={value if isinstance(value, str) else json.dumps(value)}"
+
+    def _parse(self, command: str, arguments: list[str], directory: Path, settings: Mapping[str, Any]) -> None:
+        """Let click and the configuration check what the job will be given."""
+        from scoter.cli.main import scoter
+
+        given = Invocation()
+        given.quiet = True
+        given.config_file = self._given.config_file
+        given.overrides = list(self._given.overrides)
+        try:
+            with scoter.make_context("scoter", ["--quiet"], obj=given, resilient_parsing=True) as root:
+                found = scoter.get_command(root, command)
+                assert found is not None  # noqa: S101 - it is one of JOB_COMMANDS
+                with found.make_context(command, list(arguments), parent=root):
+                    given.use_crawl(str(directory))
+                    given.loaded()
+        except click.ClickException as error:
+            pointer = _pointer(error)
+            raise OrderError(error.format_message(), pointer=pointer) from error
+        except UserError as error:
+            raise OrderError(" ".join(str(error).split()), pointer="/settings" if settings else "/options") from error
+
+
+def _info(name: str) -> CommandInfo:
+    command = load_command(name)
+    common = {"-c", "-D", "--json", "--quiet", "--debug", "--help"}
+    options = [
+        _option(parameter)
+        for parameter in command.params
+        if not common & set(parameter.opts) and _option_name(parameter) not in _HIDDEN
+    ]
+    return CommandInfo(name=name, summary=MODULES[name][1], options=options)
+
+
+def _option(parameter: click.Parameter) -> CommandOption:
+    kind = parameter.type
+    is_list = parameter.multiple or parameter.nargs == -1
+    name = _KINDS.get(type(kind).__name__, "string")
+    default = parameter.default
+    is_plain = isinstance(default, bool | int | float | str) and not is_list
+    return CommandOption(
+        name=_option_name(parameter),
+        type="array" if is_list else name,  # type: ignore[arg-type]  # one of the values above
+        help=getattr(parameter, "help", None) or "",
+        accepted=tuple(map(str, kind.choices)) if isinstance(kind, click.Choice) else (),
+        minimum=getattr(kind, "min", None),
+        maximum=getattr(kind, "max", None),
+        # A switch that is not given is off, whatever value it stands for.
+        default=(False if _is_switch(parameter) else default) if is_plain else None,
+        required=parameter.required,
+    )
+
+
+def _is_switch(parameter: click.Parameter) -> bool:
+    return isinstance(parameter, click.Option) and parameter.is_flag and not parameter.secondary_opts
+
+
+def _option_name(parameter: click.Parameter) -> str:
+    """Return the name of an option in JSON: `--top-n` is ``top_n``."""
+    return parameter.opts[0].lstrip("-").replace("-", "_")
+
+
+def _checked(option: CommandOption, value: Any) -> Any:
+    """Return a value if it has the JSON type of its option."""
+    kinds: dict[str, type | tuple[type, ...]] = {
+        "boolean": bool,
+        "integer": int,
+        "number": (int, float),
+        "string": str,
+        "array": list,
+    }
+    is_right = isinstance(value, kinds[option.type]) and (option.type == "boolean" or not isinstance(value, bool))
+    pointer = f"/options/{option.name}"
+    if not is_right:
+        raise OrderError(f"{option.name} must be of the type {option.type}", pointer=pointer, accepted=[option.type])
+    texts = value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    if len(texts) > MAX_SEEDS:
+        raise OrderError(f"{option.name} has more than {MAX_SEEDS:,} entries", pointer=pointer)
+    for text in texts:
+        if not isinstance(text, str) or len(text) > _LONGEST_TEXT * 4 or any(sign in text for sign in "\0\n\r"):
+            raise OrderError(f"{option.name} must consist of single lines of text", pointer=pointer)
+    if option.accepted and value not in option.accepted:
+        accepted = ", ".join(option.accepted)
+        raise OrderError(f"{option.name} must be one of: {accepted}", pointer=pointer, accepted=option.accepted)
+    return value
+
+
+def _argument(parameter: click.Parameter, value: Any, save_list: Callable[[str, Sequence[str]], Path]) -> Iterator[str]:
+    """Yield the words of the command line for one parameter."""
+    name = _option_name(parameter)
+    if name in _URL_LISTS:
+        yield str(save_list(name, _urls(value, f"/options/{name}"))) if value else ""
+    elif isinstance(parameter, click.Argument):
+        for each in value if isinstance(value, list) else [value]:
+            if name in _NAMES and (not each or each.startswith((".", "-")) or "/" in each):
+                raise OrderError(f"{each!r} is not the name of a segment", pointer=f"/options/{name}")
+            yield each
+    elif isinstance(parameter, click.Option) and parameter.is_flag:
+        if parameter.secondary_opts:
+            yield (parameter.opts if value else parameter.secondary_opts)[0]
+        elif value:
+            yield parameter.opts[0]
+    else:
+        for each in value if isinstance(value, list) else [value]:
+            yield f"{parameter.opts[0]}={each}"
+
+
+def _urls(values: Sequence[str], pointer: str) -> Sequence[str]:
+    from scoter.core.url import canonical
+
+    for number, text in enumerate(values):
+        try:
+            url = canonical(text.split("\t")[0])
+        except UrlError as error:
+            raise OrderError(f"{text[:200]!r} is not a URL: {error.message}", pointer=f"{pointer}/{number}") from error
+        if url.text.startswith("file:"):
+            raise OrderError("files of the server cannot be crawled", pointer=f"{pointer}/{number}")
+    return values
+
+
+def _pointer(error: click.ClickException) -> str:
+    parameter = getattr(error, "param", None)
+    return f"/options/{_option_name(parameter)}" if isinstance(parameter, click.Parameter) else "/options"
+
+
+def _accepted_settings() -> Iterator[str]:
+    from scoter.config import Config
+
+    config = Config()
+    for section in _SECTIONS:
+        for name in getattr(config, section).__struct_fields__:
+            setting = f"{section}.{name}"
+            is_file = name.endswith(("_file", "_files")) or "regex_file" in name or name.startswith("proxy_")
+            if not is_file and setting not in _REFUSED:
+                yield setting

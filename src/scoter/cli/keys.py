@@ -1,0 +1,123 @@
+"""API keys on the command line: the options of `serve` and `ui` that create, list and revoke them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scoter.cli.invocation import NOTHING_TO_DO, invocation, only_with
+from scoter.cli.output import note, print_json, visible
+from scoter.errors import UsageError
+
+if TYPE_CHECKING:
+    from scoter.live.keys import ApiKey
+    from scoter.web.service.plan import ServiceFolder
+
+_OPTIONS = (
+    click.option(
+        "--with-keys", is_flag=True, help="Require an API key from local clients too (for use behind a proxy)."
+    ),
+    click.option("--without-keys", is_flag=True, help="Require no API key, even from other machines."),
+    click.option("--new-key", metavar="NAME", help="Create an API key, print its token, and exit."),
+    click.option(
+        "--scopes", default="read,submit", show_default=True, help="With --new-key: permissions (read,submit,admin)."
+    ),
+    click.option(
+        "--rate",
+        type=click.FloatRange(0, 1_000_000, min_open=True),
+        help="With --new-key: requests allowed per second.",
+    ),
+    click.option("--revoke-key", metavar="ID", help="Revoke an API key, and exit."),
+    click.option("--list-keys", is_flag=True, help="List the API keys, and exit."),
+)
+
+
+def key_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options about keys."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def manage_keys(
+    command: str,
+    folder: ServiceFolder,
+    *,
+    with_keys: bool,
+    without_keys: bool,
+    new_key: str | None,
+    scopes: str,
+    rate: float | None,
+    revoke_key: str | None,
+    list_keys: bool,
+) -> int | None:
+    """Do what an option asks for and return the exit code; ``None`` if the command should serve."""
+    if sum(map(bool, (new_key, revoke_key, list_keys))) > 1:
+        raise UsageError("--new-key, --revoke-key and --list-keys cannot be combined")
+    only_with("--new-key", new_key is not None, "--scopes", "--rate")
+    if new_key is not None:
+        return _make_key(folder, new_key, scopes, rate)
+    if revoke_key is not None:
+        return _revoke_key(command, folder, revoke_key)
+    if list_keys:
+        return _list_keys(folder)
+    if with_keys and without_keys:
+        raise UsageError("--with-keys and --without-keys cannot be combined")
+    return None
+
+
+def _make_key(folder: ServiceFolder, name: str, scopes: str, rate: float | None) -> int:
+    from scoter.web.service.keys import make_key, parse_scopes
+
+    if rate is not None and math.isnan(rate):
+        raise UsageError("this is not a number", where="--rate", hint="For example: --rate 50")
+    key, token = asyncio.run(make_key(folder, name, parse_scopes(scopes), rate))
+    if invocation().json:
+        print_json({**_as_object(key), "token": token})
+    else:
+        print(token)
+        note(f"Created key {key.id} for {name} ({', '.join(key.scopes)}). The token is not shown again.")
+    return 0
+
+
+def _revoke_key(command: str, folder: ServiceFolder, key_id: str) -> int:
+    from scoter.web.service.keys import known_keys, revoke_key
+
+    if not known_keys(folder) or not asyncio.run(revoke_key(folder, key_id)):
+        raise UsageError(
+            f"there is no key {key_id!r}",
+            where=str(folder.root),
+            hint=f"To see the keys: scoter {command} --list-keys",
+        )
+    note(f"Revoked key {key_id}.")
+    return 0
+
+
+def _list_keys(folder: ServiceFolder) -> int:
+    from scoter.web.service.keys import known_keys
+
+    found = known_keys(folder)
+    for key in found:
+        if invocation().json:
+            print_json(_as_object(key))
+        else:
+            used = f"last used {key.last_used:%Y-%m-%d %H:%M}" if key.last_used else "never used"
+            print(f"{key.id}  {','.join(key.scopes):17}  {used:27}  {visible(key.name)}")
+    if not found:
+        note("There are no API keys.")
+    return 0 if found else NOTHING_TO_DO
+
+
+def _as_object(key: ApiKey) -> dict[str, Any]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "scopes": list(key.scopes),
+        "rate": key.rate,
+        "created": key.created.isoformat(),
+        "last_used": key.last_used.isoformat() if key.last_used else None,
+    }
