@@ -40,6 +40,7 @@ def sessions() -> list[tuple[str, list[tuple[str, str]]]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "commands"), sessions(), ids=[name for name, _ in sessions()])
 def test_commands_in_docs_print_what_the_page_shows(page: str, commands: list[tuple[str, str]], tmp_path: Path) -> None:
     if page in EXAMPLES:

@@ -19,9 +19,10 @@ from scoter.config import load
 linux = pytest.mark.skipif(sys.platform != "linux", reason="copies of a process are made on Linux alone")
 
 
-def test_starting_worker_ignores_ctrl_c(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("method", ["spawn", pytest.param("forkserver", marks=linux)])
+def test_starting_worker_ignores_ctrl_c(method: str, capfd: pytest.CaptureFixture[str]) -> None:
     with FetchPool() as pool:
-        pool._start("spawn")
+        pool._start(method)
         (process,) = pool._processes
         os.kill(process.pid, signal.SIGINT)
 

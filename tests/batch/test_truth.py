@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.long.batch_truth import complete, differences, statuses
 
 from scoter.simweb import WebSpec, running
@@ -12,6 +13,7 @@ from scoter.simweb import WebSpec, running
 QUICK = ("http.timeout=1s", "http.time_limit=3s", "fetch.retry_budget=0", "fetch.processes=1")
 
 
+@pytest.mark.slow
 def test_every_url_of_a_web_with_faults_gets_its_true_status(tmp_path: Path) -> None:
     # The long suites look at more seeds and a larger web.
     spec = WebSpec(hosts=8, pages=96, seed=1, faults=True, drip_seconds=0.5)

@@ -251,6 +251,7 @@ def test_only_hosts_that_did_not_answer_are_looked_up(engine: Engine, crawl: Cra
     assert (b["dns"], b["dns_failures"], b["last_check"], b["next_check"]) == ("failed", 1, NOW, NOW + DAY)
 
 
+@pytest.mark.slow
 def test_failed_hosts_are_looked_up_again_after_ever_longer_times(engine: Engine, crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum(B, "unfetched")])
     asked = []
