@@ -78,8 +78,6 @@ def import_nutch(files: tuple[Path, ...], output: Path | None, force: bool) -> N
       scoter config import-nutch conf/nutch-site.xml -o scoter.toml
       scoter config import-nutch conf -o scoter.toml
     """
-    from scoter.config.nutch import NO_EFFECT
-
     options = invocation()
     found = _nutch_files(files)
     if output is None and len(found) > 1 and "site" in found and not options.json:
@@ -96,9 +94,6 @@ def import_nutch(files: tuple[Path, ...], output: Path | None, force: bool) -> N
     else:
         _write(texts)
     remark(f"Converted {count(len(translated), 'setting')}, skipped {len(untranslated)}")
-    for row in translated:
-        if row.note.endswith(NO_EFFECT):
-            remark(f"  {row.setting}: {NO_EFFECT}")
     for left in untranslated:
         remark(f"  {left.nutch} = {visible(left.nutch_value)}: {left.reason}")
 

@@ -102,8 +102,7 @@ def _properties(names: Path) -> Iterator[str]:
 
 
 def _setting(field: Field) -> tuple[str, str]:
-    remark = " (no effect yet)" if field.setting.planned else ""
-    return code(field.name) + remark, _shown(written_default(field))
+    return code(field.name), _shown(written_default(field))
 
 
 def _shown(value: str) -> str:

@@ -64,8 +64,6 @@ class Invocation:
 
             file = self.config_file or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
             self._loaded = load_with_origins(file, os.environ, self.overrides, crawl=self.crawl_settings)
-            for name in () if self.quiet else self._loaded.without_effect():
-                note(f"scoter: {self._loaded.origin(name)}: {name} has no effect yet")
         return self._loaded
 
     @property

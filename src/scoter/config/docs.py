@@ -80,8 +80,7 @@ def _default(field: Field) -> str:
 
 def _meaning(field: Field) -> str:
     departs = f" Nutch's default differs: {field.setting.departs}." if field.setting.departs else ""
-    effect = " **No effect yet.**" if field.setting.planned else ""
-    return f"{field.setting.doc} Accepts {accepts(field, brief=True)}.{departs}{effect}"
+    return f"{field.setting.doc} Accepts {accepts(field, brief=True)}.{departs}"
 
 
 def _nutch_names(field: Field) -> str:

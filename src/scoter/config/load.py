@@ -9,7 +9,7 @@ fields have the types of settings, and may carry ``Annotated[..., Setting(...)]`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -49,13 +49,6 @@ class Loaded(msgspec.Struct, frozen=True):
     def of_crawl(self) -> list[str]:
         """Return the settings whose value comes from the crawl's own settings."""
         return sorted(name for name, origin in self.origins.items() if origin.kind == "crawl")
-
-    def without_effect(self) -> Iterator[str]:
-        """Yield the planned settings whose value is not the default."""
-        for name in sorted(self.origins):
-            field = fields().get(name)
-            if field is not None and field.setting.planned and self.config.value(name) != field.default:
-                yield name
 
 
 def load(file: Path | None = None, environ: Mapping[str, str] | None = None, overrides: Sequence[str] = ()) -> Config:

@@ -24,7 +24,6 @@ _MOST_STEPS: Final = 20  # Hadoop, which reads these files for Nutch, stops ther
 _LONGEST_VALUE: Final = 65_536
 _DEFAULT_PLUGINS: Final = "indexer-solr"  # of those that matter here
 _OTHER_FILES: Final = ("indexer.indexwriters.file", "exchanges.exchanges.file")
-NO_EFFECT: Final = "no effect yet"
 UNKNOWN: Final = "unknown Nutch property"
 
 
@@ -79,7 +78,7 @@ def import_nutch(xml_text: str | bytes, source_name: str, more: Sequence[Transla
             done.append(_translated(field, name, raw, given, chains))
         except ValueError as error:
             left.append(Untranslated(name, _shown(field, raw), str(error)))
-    done = [_with_effect(row) for row in [*done, *more]]
+    done += more
     return Imported(_toml(source_name, done, left), tuple(done), tuple(left))
 
 
@@ -87,13 +86,6 @@ def plugins_of(xml_text: str | bytes, source_name: str) -> frozenset[str]:
     """Return the ids of the plug-ins that a site file activates, or that Nutch does if the file does not say."""
     given = dict(properties(xml_text, source_name))
     return active_plugins(given.get("plugin.includes", _DEFAULT_PLUGINS), given.get("plugin.excludes", ""))
-
-
-def _with_effect(row: Translated) -> Translated:
-    """Add a note if the setting has no effect yet."""
-    if not fields()[row.setting].setting.planned:
-        return row
-    return msgspec.structs.replace(row, note="; ".join(filter(None, (row.note, NO_EFFECT))))
 
 
 def reason_without(name: str) -> str:

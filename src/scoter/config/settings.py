@@ -46,7 +46,7 @@ class Setting(msgspec.Struct, frozen=True):
     Nutch's value if the type does not imply it. ``pattern`` is what a string must match, and ``form`` describes it.
     ``none`` is the word for "no value" if the type is optional; for paths it is the empty string. ``follows`` names the
     setting whose value this one takes if only that one is set, ``not_above`` one that it must not exceed. ``departs``
-    is the reason for a default other than Nutch's. A ``planned`` setting is read and checked, but has no effect yet.
+    is the reason for a default other than Nutch's.
     """
 
     doc: str
@@ -62,7 +62,6 @@ class Setting(msgspec.Struct, frozen=True):
     not_above: str = ""
     departs: str = ""
     secret: bool = False
-    planned: bool = False
 
 
 class _Declared(msgspec.Struct, frozen=True):
@@ -97,7 +96,6 @@ class Section(msgspec.Struct, frozen=True, metaclass=_SectionMeta):
     """One table of the configuration file; the class docstring is its description in the docs."""
 
     declared: ClassVar[Mapping[str, Setting]] = {}
-    planned: ClassVar[bool] = False
 
 
 class SettingType(msgspec.Struct, frozen=True):
@@ -161,8 +159,6 @@ def _fields(section: str, struct: type[msgspec.Struct], hints: dict[str, Any]) -
         if get_origin(hint) is Annotated:
             hint, *extras = get_args(hint)
             about = next((extra for extra in extras if isinstance(extra, Setting)), about)
-        if getattr(struct, "planned", False) is True:
-            about = replace(about, planned=True)
         if about.nutch == SAME_NAME:
             about = replace(about, nutch=(f"{section}.{field.name.replace('_', '.')}",))
         type_ = type_of(hint)
