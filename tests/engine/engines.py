@@ -32,7 +32,7 @@ def _session() -> Any:
     """Start Spark once for all tests; it ends with the process."""
     from scoter.engine.spark import start_session
 
-    return start_session(Path(tempfile.mkdtemp(prefix="scoter-spark-")), max(MEMORY, 2**30), 2)
+    return start_session(Path(tempfile.mkdtemp(prefix="scoter-spark-")), max(MEMORY, 2**30), "local[2]")
 
 
 @pytest.fixture(params=ENGINES)
@@ -45,5 +45,5 @@ def open_by_name(name: str, folder: Path) -> Engine:
     if name == "spark":
         from scoter.engine.spark import SparkEngine
 
-        return SparkEngine(folder, MEMORY, session=_session())
+        return SparkEngine(folder, _session())
     return DuckDbEngine(folder, MEMORY, threads=2, ranges=3 if name == "duckdb in ranges" else None)

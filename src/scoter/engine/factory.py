@@ -46,13 +46,14 @@ def open_duckdb(config: Config, folder: Path, progress: Progress) -> Engine:
 
 
 def open_spark(config: Config, folder: Path, progress: Progress) -> Engine:
-    """Start Spark in local mode."""
-    from scoter.engine.spark import SparkEngine
+    """Start Spark, on this machine or on the cluster of ``engine.spark_master``."""
+    from scoter.engine.spark import SparkEngine, start_session
 
     if find_spec("pyspark") is None:
         hint = "Run: pip install 'scoter[spark]'"
         raise ConfigError("Spark is not installed", where="engine.kind", hint=hint)
-    return SparkEngine(folder, memory_limit(config), threads=os.cpu_count() or 1, progress=progress)
+    session = start_session(folder, memory_limit(config), config.engine.spark_master, config.engine.spark_conf)
+    return SparkEngine(folder, session, is_own=True, progress=progress)
 
 
 def memory_limit(config: Config) -> int:

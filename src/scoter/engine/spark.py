@@ -1,14 +1,16 @@
-"""Spark in local mode: the same jobs on the engine that clusters run.
+"""Spark, on this machine or on a cluster: the same jobs on more than one machine.
 
 All results leave Spark as Parquet, because maps cannot leave it any other way. ``map_batches`` runs in this process:
-the function may hold compiled patterns, which cannot be pickled, and may count rows. Spark is an optional extra and is
-imported only where it is used.
+the function may hold compiled patterns, which cannot be pickled, and may count rows. The processes of a cluster read
+and write the files of the crawl directory themselves, so all of its machines must see it under the same path. Spark is
+an optional extra and is imported only where it is used.
 """
 # mypy: disable-error-code="import-untyped, import-not-found"
 
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 import tempfile
@@ -46,51 +48,60 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
 }
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
-def start_session(folder: Path, memory_limit: int, threads: int) -> Any:
-    """Start Spark in local mode; it shuffles into a folder."""
-    from pyspark.errors import PySparkRuntimeError
+def start_session(folder: Path, memory_limit: int, master: str, conf: Iterable[str] = ()) -> Any:
+    """Start a session with a master; ``conf`` has settings of Spark as ``name=value``.
+
+    In local mode it shuffles into a folder, with as many partitions as there are threads.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(f"local[{threads}]").appName("scoter")
     settings = {
         **_SETTINGS,
         "spark.driver.memory": f"{max(memory_limit // 2**20, 512)}m",
-        "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.sql.shuffle.partitions": str(threads),
     }
+    if master.startswith("local"):
+        asked = re.sub(r"\D", "", master)
+        threads = asked or str(os.cpu_count() or 1)
+        master = f"local[{threads}]"
+        settings |= {**_LOOPBACK, "spark.local.dir": str(folder), "spark.sql.shuffle.partitions": threads}
+    settings |= dict(line.split("=", 1) for line in conf)
+    folder.mkdir(parents=True, exist_ok=True)
+    builder = SparkSession.builder.master(master).appName("scoter")
     for name, value in settings.items():
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
-    except PySparkRuntimeError as failure:
+    except (PySparkException, Py4JError) as failure:
         hint = "Spark needs Java 17 or later: install it, or set JAVA_HOME."
-        raise UserError("cannot start Spark", where="engine.kind", hint=hint) from failure
+        if not isinstance(failure, PySparkException):
+            hint = f"Check that the master {master} can be reached, and the settings in engine.spark_conf."
+        raise UserError(f"cannot start Spark: {_first_line(failure)}", where="engine.kind", hint=hint) from failure
 
 
 class SparkEngine(Closing):
-    """Runs jobs in a Spark session: its own, or one passed in, which it does not stop."""
+    """Runs jobs in a Spark session, which it stops if it is its own."""
 
     name = "spark"
 
     def __init__(
         self,
         folder: Path,
-        memory_limit: int,
+        session: Any,
         *,
-        threads: int = 2,
-        session: Any = None,
+        is_own: bool = False,
         progress: Progress = lambda share: None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = Path(tempfile.mkdtemp(prefix="spark-", dir=folder))
-        self._is_own = session is None
-        self._session = session or start_session(self._folder, memory_limit, threads)
+        self._is_own = is_own
+        self._session = session
         self._progress = progress
         self._numbers = itertools.count(1)
         self._views: list[str] = []
@@ -203,6 +214,12 @@ class SparkEngine(Closing):
     def _new_name(self) -> str:
         # Several engines may share the views of a session.
         return f"{self._folder.name.replace('-', '_')}_t{next(self._numbers)}"
+
+
+def _first_line(failure: Exception) -> str:
+    """Return the first line that says something; errors of Java are preceded by the name of the call."""
+    lines = [line.strip().removeprefix(": ") for line in str(failure).splitlines()]
+    return next((line for line in lines[1:] if line), lines[0] if lines else type(failure).__name__)[:300]
 
 
 def _parts(folder: Path) -> list[Path]:

@@ -6,6 +6,9 @@ from datetime import timedelta
 from scoter.config.settings import SAME_NAME, Section, setting
 from scoter.config.units import Size
 
+_SPARK_MASTER = r"local(\[(\d+|\*)\])?|spark://[^\s/]+|yarn|k8s://\S+"
+_SPARK_CONF = r"spark\.[^\s=]+=.*"
+
 
 class EngineSettings(Section, frozen=True):
     """The engine that runs relational jobs."""
@@ -16,6 +19,21 @@ class EngineSettings(Section, frozen=True):
         "Memory of a job, above which it spills to disk; auto means 60 % of the machine's or container's memory.",
         at_least=2**26,
         none="auto",
+    )
+    spark_master: str = setting(
+        "local[*]",
+        "Where Spark runs its jobs: local[N] (N cores of this machine; * for all of them), spark://host:7077, yarn or"
+        " k8s://https://host:443. The machines of a cluster must see the crawl directory under the same path.",
+        pattern=_SPARK_MASTER,
+        form="local[N], spark://host:port, yarn or k8s://address",
+        example='"spark://spark.example.org:7077"',
+    )
+    spark_conf: tuple[str, ...] = setting(
+        (),
+        "Settings of Spark, which replace Scoter's own.",
+        pattern=_SPARK_CONF,
+        form="spark.name=value",
+        example='["spark.executor.memory=4g", "spark.executor.cores=4"]',
     )
 
 
