@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo test test-slow test-browser test-spark test-clients test-indexes test-compiled test-install check fmt docs clean \
+.PHONY: help setup dev demo test test-slow test-browser test-spark test-spark-cluster test-clients test-indexes test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch kill-live \
   kill-fetchers bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled nginx wrk
 
@@ -37,7 +37,7 @@ demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
 PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n $(shell echo $$(($$(nproc) * 3 / 2))) --dist loadfile
 
 test: $(DEV) ## Run the tests, except for the following.
-	@$(PYTEST) -m "not browser and not spark and not slow and not clients and not indexes"
+	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes"
 
 test-slow: $(DEV) ## Run the tests that start whole services, kill processes, fill disks or parse hostile content.
 	@$(PYTEST) -m slow tests
@@ -51,6 +51,11 @@ test-spark: $(DEV) ## Run the engine contract and every job on Spark in local mo
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
 	@$(PIP) -e '.[dev,spark]'
 	@JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(BIN)/pytest -m spark --timeout 1200
+
+test-spark-cluster: $(DEV) ## Compare a crawl on a standalone Spark cluster with one on DuckDB.
+	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
+	@$(PIP) -e '.[dev,spark]'
+	@$(BIN)/pytest -m spark_cluster --timeout 1200 tests/engine/test_standalone.py
 
 # The generators have an environment of their own, because their dependencies conflict with ours.
 CLIENTS := build/clients
@@ -112,7 +117,7 @@ $(COMPILED)/.ready: $(WHEEL)
 	@touch $@
 
 test-compiled: $(COMPILED)/.ready ## Run the tests of the compiled modules, and a crawl and a service with them.
-	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not clients and not indexes" -n auto --dist loadfile \
+	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not spark_cluster and not clients and not indexes" -n auto --dist loadfile \
 	  tests/core tests/fetch tests/store tests/parse tests/batch/test_fetch_job.py tests/live/workers/test_dispatcher.py tests/live/content \
 	  tests/web/service/test_service.py
 

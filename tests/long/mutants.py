@@ -34,6 +34,7 @@ SOURCE = ROOT / "src" / "scoter"
 WANTED = 0.9
 TIMEOUT = 60.0  # seconds of a few test files
 TEST_TIMEOUT = 30  # of one test: it hangs
+MARKERS = "not browser and not spark and not spark_cluster and not slow"
 MOST_TEST_FILES = 6
 # Rules whose tests are fast: pure logic, queues, the batch rules, the archive, keys and leases.
 PACKAGES = (
@@ -170,7 +171,7 @@ def catcher(mutant: Mutant, copy: Path) -> str | None:
 def first_failure(tests: Sequence[str], copy: Path) -> str | None:
     """Run test files in a copy of the tree, and return the first test that fails."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--no-header", "-p", "no:cacheprovider"]
-    command += ["-o", f"timeout={TEST_TIMEOUT}", "-m", "not browser and not spark and not slow", *tests]
+    command += ["-o", f"timeout={TEST_TIMEOUT}", "-m", MARKERS, *tests]
     environment = {**os.environ, "PYTHONPATH": str(copy / "src")}
     try:
         done = subprocess.run(

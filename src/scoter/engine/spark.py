@@ -13,6 +13,7 @@ import itertools
 import os
 import re
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -71,6 +72,8 @@ def start_session(folder: Path, memory_limit: int, master: str, conf: Iterable[s
         threads = asked or str(os.cpu_count() or 1)
         master = f"local[{threads}]"
         settings |= {**_LOOPBACK, "spark.local.dir": str(folder), "spark.sql.shuffle.partitions": threads}
+    elif master.startswith("spark://"):
+        _check_reachable(master)
     settings |= dict(line.split("=", 1) for line in conf)
     folder.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder.master(master).appName("scoter")
@@ -81,8 +84,22 @@ def start_session(folder: Path, memory_limit: int, master: str, conf: Iterable[s
     except (PySparkException, Py4JError) as failure:
         hint = "Spark needs Java 17 or later: install it, or set JAVA_HOME."
         if not isinstance(failure, PySparkException):
-            hint = f"Check that the master {master} can be reached, and the settings in engine.spark_conf."
+            hint = f"Check the master {master} and the settings in engine.spark_conf."
         raise UserError(f"cannot start Spark: {_first_line(failure)}", where="engine.kind", hint=hint) from failure
+
+
+def _check_reachable(master: str) -> None:
+    """Raise if no master of a standalone cluster listens; Spark itself would try for a minute, and blame itself."""
+    problem: Exception | None = None
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=5):
+                return
+        except (OSError, ValueError) as error:
+            problem = error
+    hint = "Start the master, or correct the address: spark://host:7077."
+    raise UserError(f"no master of Spark can be reached: {problem}", where="engine.spark_master", hint=hint)
 
 
 class SparkEngine(Closing):

@@ -1,0 +1,122 @@
+"""A crawl on a standalone Spark cluster (a master and two workers) has the tables of a crawl on DuckDB."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.batch.crawls import crawldb, linkdb
+from tests.long.batch_truth import settings
+from tests.servers.running import free_port
+
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.simweb import SimServer, WebSpec, running
+
+pytestmark = pytest.mark.spark_cluster
+
+COLUMNS = ("status", "retries", "interval", "signature")
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[str]:
+    """Run a master and two workers of one core; yield the address of the master."""
+    port = free_port()
+    address = f"spark://127.0.0.1:{port}"
+    deploy = "org.apache.spark.deploy"
+    own = ("--host", "127.0.0.1", "--webui-port", "0")
+    with ExitStack() as stack:
+        stack.enter_context(_java(folder / "master", f"{deploy}.master.Master", *own, "--port", str(port)))
+        _wait_for(port)
+        for name in ("one", "two"):
+            limits = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / name))
+            stack.enter_context(_java(folder / name, f"{deploy}.worker.Worker", *own, *limits, address))
+        yield address
+
+
+@contextmanager
+def _java(folder: Path, *command: str) -> Iterator[None]:
+    folder.mkdir()
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    starter = Path(spec.origin).parent / "bin" / "spark-class"
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen([str(starter), *command], cwd=folder, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _wait_for(port: int) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        with socket.socket() as client:
+            if client.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.2)
+    pytest.fail("the master does not listen")
+
+
+def crawled(folder: Path, server: SimServer, *more: str) -> dict[str, Any]:
+    """Crawl a web in two rounds, with the link graph and the hostdb; return the tables without times."""
+    options = [part for each in settings(server.port, *more) for part in ("-D", each)]
+    seeds = folder.with_suffix(".txt")
+    seeds.write_text("".join(f"{url}\n" for url in server.web.seeds()))
+    for command in (
+        ("crawl", str(folder), str(seeds), "--rounds", "2", "--scope", "any"),
+        ("webgraph", str(folder)),
+        ("updatehostdb", str(folder), "--no-check"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-m", "scoter.cli.main", *options, *command], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+    directory = CrawlDir.open(folder)
+    return {
+        "crawldb": {
+            url: {**{name: row[name] for name in COLUMNS}, "score": round(row["score"], 5)}  # sums in another order
+            for url, row in crawldb(directory).items()
+        },
+        "linkdb": linkdb(directory),
+        "nodes": _sql(folder, "select url, inlinks, outlinks from nodes order by url"),
+        "hosts": _sql(folder, "select host, fetched, unfetched, gone, fetches from hosts order by host"),
+    }
+
+
+def _sql(folder: Path, query: str) -> str:
+    command = [sys.executable, "-m", "scoter.cli.main", "sql", str(folder), query, "--json"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_crawl_on_a_cluster_has_the_tables_of_a_crawl_on_duckdb(tmp_path: Path) -> None:
+    spec = WebSpec(hosts=4, pages=32, seed=7)
+    few = 'engine.spark_conf=["spark.sql.shuffle.partitions=2"]'  # Spark's own number is for much larger tables
+    with running(spec) as server, cluster(tmp_path) as master:
+        here = crawled(tmp_path / "here", server)
+        there = crawled(tmp_path / "there", server, "engine.kind=spark", f"engine.spark_master={master}", few)
+
+    applications = list(tmp_path.glob("*/app-*"))
+    assert {each.parent.name for each in applications} == {"one", "two"}, "both workers ran executors"
+    assert len(here["crawldb"]) > 30
+    for name, table in here.items():
+        assert there[name] == table, name
+
+
+def test_unreachable_master_is_one_message(tmp_path: Path) -> None:
+    options = ["-D", "engine.kind=spark", "-D", f"engine.spark_master=spark://127.0.0.1:{free_port()}"]
+    command = [sys.executable, "-m", "scoter.cli.main", *options, "crawl", str(tmp_path / "c"), "http://a.example/"]
+    done = subprocess.run([*command, "--agent", "testbot"], capture_output=True, text=True, check=False)
+
+    assert done.returncode != 0
+    assert done.stderr.startswith("scoter: engine.spark_master: no master of Spark can be reached")
+    assert "Traceback" not in done.stderr
