@@ -177,8 +177,13 @@ class DuckDbEngine(Closing):
         middle = ordered[len(ordered) // 2 :]
         return next((key for key in middle if key != ordered[0]), None)
 
-    def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:
-        return self._copy(self._compiled(rows), schema, file, order, JobProgress(self._progress, 1))
+    def save(
+        self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = (), *, is_temporary: bool = False
+    ) -> int:
+        progress = JobProgress(self._progress, 1)
+        return self._copy(
+            self._compiled(rows), schema, file, order, progress, compression="lz4" if is_temporary else "zstd"
+        )
 
     def batches(self, rows: Rows, size: int = BATCH) -> Iterator[Any]:
         sql, schema = self._compiled(rows), arrow_schema(rows)
@@ -300,6 +305,7 @@ class DuckDbEngine(Closing):
         order: Sequence[str],
         progress: JobProgress,
         row_bytes: int = 0,
+        compression: str = "zstd",
     ) -> int:
         """Write the rows of a query to a Parquet file with a schema; this is one step of the progress.
 
@@ -315,8 +321,8 @@ class DuckDbEngine(Closing):
                 return int(
                     self._run(
                         f"COPY ({ordered}) TO {quoted(str(file))}"
-                        f" (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {rows}, ROW_GROUP_SIZE_BYTES {most},"
-                        f" STRING_DICTIONARY_PAGE_SIZE_LIMIT {_DICTIONARY})"
+                        f" (FORMAT parquet, COMPRESSION {compression}, ROW_GROUP_SIZE {rows},"
+                        f" ROW_GROUP_SIZE_BYTES {most}, STRING_DICTIONARY_PAGE_SIZE_LIMIT {_DICTIONARY})"
                     ).fetchone()[0]
                 )
         except BaseException:

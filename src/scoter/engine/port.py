@@ -45,8 +45,13 @@ class Engine(Protocol):
         """
         ...
 
-    def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:
-        """Write rows to one Parquet file with a schema, in ascending order, and return their number."""
+    def save(
+        self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = (), *, is_temporary: bool = False
+    ) -> int:
+        """Write rows to one Parquet file with a schema, in ascending order, and return their number.
+
+        An engine may compress a temporary file less, which saves time.
+        """
         ...
 
     def batches(self, rows: Rows, size: int = BATCH) -> Iterator[Any]:

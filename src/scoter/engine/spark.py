@@ -154,7 +154,9 @@ class SparkEngine(Closing):
                 new.adopt(file)
         self._progress(1.0)
 
-    def save(self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = ()) -> int:
+    def save(
+        self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = (), *, is_temporary: bool = False
+    ) -> int:
         frame = self._cast(self._framed(rows), schema).repartition(1)
         folder = self._folder / self._new_name()
         self._store(frame.sortWithinPartitions(*order) if order else frame, folder)

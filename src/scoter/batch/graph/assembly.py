@@ -26,12 +26,11 @@ from scoter.config.sections.links import LinkSettings
 from scoter.core.datum import FetchStatus, short_name
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.duckdb import ROW_GROUP
-from scoter.engine.port import Rows, save_source
+from scoter.engine.port import save_source
 from scoter.engine.sources import survey
 
 _GONE = short_name(FetchStatus.GONE)
 _URLS = pa.schema(schemas.texts("url"))
-_BATCH = 2**20
 _NOT_PARSED = -1
 
 
@@ -76,8 +75,8 @@ def find_links(
         engine, [*named, pages.select("key", url="source").select("url", "key")], folder, by_page=by_page
     )
     page_segment = np.full(urls.size, _NOT_PARSED, np.int32)
-    for batch in engine.batches(urls.numbered(engine, pages, "source", "number").select("number", "segment"), _BATCH):
-        page_segment[batch["number"].to_numpy()] = batch["segment"].to_numpy()
+    for (numbers,), batch in urls.numbered(engine, pages.select("source", "segment"), ("source",)):
+        page_segment[numbers] = batch["segment"].to_numpy()
     links = sum(survey(source_of(each, ("source",))).rows for each in parsed.links)
     buckets = LinkBuckets(folder, np.flatnonzero(page_segment != _NOT_PARSED), urls.size, links)
     buckets.fill(_kept(settings, urls, page_segment, _numbered_links(engine, parsed, urls)))
@@ -96,30 +95,25 @@ def find_links(
     return FoundLinks(urls, page_segment, is_linked, buckets, rows)
 
 
-def _numbered_links(engine: Engine, parsed: ParsedLinks, urls: NumberedUrls) -> Iterator[Any]:
+def _numbered_links(engine: Engine, parsed: ParsedLinks, urls: NumberedUrls) -> Iterator[tuple[list[Ids], Any]]:
     read = [
         engine.read(source_of(each, ("source", "url", "anchor"))).mutate(segment=ibis.literal(place, "int32"))
         for each, place in zip(parsed.links, parsed.places, strict=True)
     ]
-    rows: Rows = ibis.union(*read)
-    rows = urls.numbered(engine, rows, "source", "source_number")
-    rows = urls.numbered(engine, rows, "url", "target_number")
-    return engine.batches(rows.select("source_number", "target_number", "segment", "anchor"), _BATCH)
+    return urls.numbered(engine, ibis.union(*read), ("source", "url"))
 
 
 def _kept(
-    settings: LinkSettings, urls: NumberedUrls, page_segment: Ids, batches: Iterator[Any]
+    settings: LinkSettings, urls: NumberedUrls, page_segment: Ids, batches: Iterator[tuple[list[Ids], Any]]
 ) -> Iterator[tuple[Ids, Ids, Any]]:
     """Yield the links of the newest version of each page that the settings do not ignore."""
-    for batch in batches:
-        names = ("source_number", "target_number", "segment")
-        source, target, segment = (batch[name].to_numpy() for name in names)
+    for (source, target), batch in batches:
         anchor = pc.fill_null(batch["anchor"], "") if batch["anchor"].null_count else batch["anchor"]
-        kept = page_segment[source] == segment
-        if settings.ignore_internal_host:
-            kept &= urls.host_of[source] != urls.host_of[target]
+        kept = page_segment[source] == batch["segment"].to_numpy()
         if settings.ignore_internal_domain:
             kept &= urls.domain_of[source] != urls.domain_of[target]
+        elif settings.ignore_internal_host:
+            kept &= urls.host_of[source] != urls.host_of[target]
         if kept.all():
             yield source, target, anchor
         else:

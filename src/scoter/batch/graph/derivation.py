@@ -8,6 +8,7 @@ the results are the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from msgspec import Struct
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.graph.links import LiveLinks, count_links
-from scoter.batch.graph.sites import LinkChanges, build_sites, can_update, update_sites
+from scoter.batch.graph.site_links import SiteLinks, aggregate, is_once, read_site_links, relabelled
+from scoter.batch.graph.sites import LinkChanges, SiteBlocks, build_sites, can_update, page_blocks, update_sites
 from scoter.batch.graph.tables import (
     CRAWLDB,
     GRAPHS,
@@ -26,6 +28,8 @@ from scoter.batch.graph.tables import (
     NODES,
     RUN,
     SITES,
+    GraphTables,
+    SiteName,
     graph_tables,
     is_current,
     properties_of,
@@ -78,25 +82,61 @@ def derive(
         if changes is None or update is None:
             live = LiveLinks.of(links, size)
             values["run"], values["cut"] = live.newest, live.cut
-            values["inlinks"], values["outlinks"] = count_links(live)
+            counts = count_links(live)
+            values["inlinks"], values["outlinks"] = counts.inlinks, counts.outlinks
+            is_ordered = counts.is_ordered
         else:
             _apply(update, changes, values)
             live = LiveLinks(links, values["run"], values["cut"])
+            is_ordered = False
         done = _write(crawl, values, run, crawldb, folder, now)
-        site_of = read_sites_of(tables.nodes, tables.node_schema, "host")
+        hosts = graph_tables(crawl, "host")
+        host_of = read_sites_of(tables.nodes, tables.node_schema, "host")
+        domain_of = read_sites_of(hosts.nodes, hosts.node_schema, "domain")
+        page_links = _PageLinks(live, is_ordered, domain_of[host_of] if len(domain_of) else host_of)
         for name in SITES:
             site = graph_tables(crawl, name)
-            if name == "domain":
-                hosts = graph_tables(crawl, "host")
-                of_host = read_sites_of(hosts.nodes, hosts.node_schema, "domain")
-                site_of = of_host[site_of] if len(of_host) else site_of
+            site_of = host_of if name == "host" else page_links.domain_of
             if properties_of(site.values).get(RUN) == run == properties_of(site.links).get(RUN):
                 continue
             if changes is not None and can_update(crawl, name, len(changes.before[0]) + len(changes.now[0])):
                 update_sites(crawl, name, changes, site_of, run, folder, now=now)
             else:
-                build_sites(crawl, name, live.pairs(), site_of, values, run, folder, now=now)
+                with page_links.aggregated(hosts, name, site_of, domain_of) as found:
+                    build_sites(crawl, name, found, site_of, values, run, folder, now=now)
     return done
+
+
+class _PageLinks:
+    """The links of pages, aggregated by host, and by domain from those of hosts if that is exact."""
+
+    def __init__(self, live: LiveLinks, is_ordered: bool, domain_of: Ids) -> None:
+        self.domain_of = domain_of
+        self._live = live
+        self._is_ordered = is_ordered
+        self._is_once = False
+        """No page links to a domain twice."""
+
+    @contextmanager
+    def aggregated(self, hosts: GraphTables, name: SiteName, site_of: Ids, of_host: Ids) -> Iterator[SiteBlocks]:
+        """Yield the links between sites."""
+        if name == "domain" and self._is_once:
+            with Table.open(hosts.links, hosts.link_schema) as table:
+                blocks = (relabelled(each, of_host) for each in read_site_links(table))
+                yield SiteBlocks(blocks, _is_ascending(of_host))
+        else:
+            yield SiteBlocks(self._blocks(site_of), self._is_ordered and _is_ascending(site_of))
+
+    def _blocks(self, site_of: Ids) -> Iterator[SiteLinks]:
+        is_once_so_far = True
+        for source, target in page_blocks(self._live.pairs()):
+            is_once_so_far = is_once_so_far and is_once(source, target, self.domain_of)
+            yield aggregate(source, target, site_of)
+        self._is_once = is_once_so_far
+
+
+def _is_ascending(numbers: Ids) -> bool:
+    return bool((numbers[1:] >= numbers[:-1]).all())
 
 
 def _fitted(mask: Any, size: int) -> Any:

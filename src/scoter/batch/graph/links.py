@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from scoter.batch.graph.tables import GraphTables
 from scoter.batch.graph.values import Ids, Numbers, write_file
@@ -57,13 +58,25 @@ class LiveLinks:
         return live & (self.cut[target] < run) if self._has_cuts else live
 
 
-def count_links(links: LiveLinks) -> tuple[Numbers, Numbers]:
-    """Return the numbers of inlinks and outlinks of each node."""
+class LinkCounts(Struct, frozen=True):
+    """The numbers of inlinks and outlinks of each node, and whether all links are in the order of their sources."""
+
+    inlinks: Numbers
+    outlinks: Numbers
+    is_ordered: bool
+
+
+def count_links(links: LiveLinks) -> LinkCounts:
+    """Count all links."""
     inlinks, outlinks = np.zeros(len(links.newest), np.int64), np.zeros(len(links.newest), np.int64)
+    is_ordered, last = True, -1
     for source, target in links.pairs():
         np.add.at(outlinks, source, 1)
         np.add.at(inlinks, target, 1)
-    return inlinks, outlinks
+        if is_ordered and len(source):
+            is_ordered = bool(source[0] >= last and (source[1:] >= source[:-1]).all())
+            last = source[-1]
+    return LinkCounts(inlinks, outlinks, is_ordered)
 
 
 def write_live_links(tables: GraphTables, table: Table, live: LiveLinks, folder: Path, *, now: datetime) -> None:

@@ -6,7 +6,7 @@ A link between two sites has two weights: the number of links between their page
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,33 @@ def aggregate(source: Ids, target: Ids, site_of: Ids) -> SiteLinks:
         return SiteLinks(keys, links, links)  # no page links to a site twice
     _, pages = _runs(np.sort(_joined(site_of[by_page >> _HALF], by_page & _LOW)))
     return SiteLinks(keys, links, pages)
+
+
+def is_once(source: Ids, target: Ids, site_of: Ids) -> bool:
+    """Return whether no page links to a site twice, given all links of each of these pages."""
+    keys = _joined(source, site_of[target])
+    if (keys[1:] > keys[:-1]).all():
+        return True
+    keys.sort()
+    return bool((keys[1:] > keys[:-1]).all())
+
+
+def relabelled(links: SiteLinks, site_of: Ids) -> SiteLinks:
+    """Return links between hosts as links between domains, if no page links to a domain twice."""
+    return add_up([SiteLinks(_joined(site_of[links.sources], site_of[links.targets]), links.links, links.pages)])
+
+
+def in_order(blocks: Iterable[SiteLinks]) -> Iterator[SiteLinks]:
+    """Yield links, each once, given blocks whose sources are not below those of the block before."""
+    rest: list[SiteLinks] = []
+    for each in blocks:
+        whole = add_up([*rest, each])
+        if len(whole.keys):
+            end = int(np.searchsorted(whole.keys, whole.keys[-1] >> _HALF << _HALF))
+            yield _part(whole, 0, end)
+            whole = _part(whole, end, len(whole.keys))
+        rest = [whole]
+    yield from rest
 
 
 def _joined(high: Any, low: Any) -> Numbers:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.graph.site_links import SiteLinks, add_up, aggregate, links_before, negative
+from scoter.batch.graph.site_links import SiteLinks, add_up, aggregate, in_order, links_before, negative
 from scoter.batch.graph.tables import (
     BASE_ROWS,
     LINKS,
@@ -31,8 +31,10 @@ from scoter.batch.graph.values import RANKS, Columns, Ids, Numbers, read_values,
 from scoter.store.disk import disk_errors
 from scoter.store.tables import Table
 
-BLOCK = 4_000_000
-"""Links that are aggregated at a time."""
+BLOCK = 2**20
+"""Links that are aggregated at a time; with more, they leave the processor's cache."""
+_PIECE = 4
+"""Blocks of a temporary file, roughly."""
 MAX_DIFFERENCES = 8
 """Files of differences, after which the links are written anew."""
 _SHARE = 8
@@ -48,10 +50,20 @@ class LinkChanges(Struct, frozen=True):
     left: Numbers
 
 
+class SiteBlocks(Struct, frozen=True):
+    """Links between sites, aggregated in blocks: a link may be in several.
+
+    ``is_ordered``: the sources of a block are not below those of the block before.
+    """
+
+    blocks: Iterable[SiteLinks]
+    is_ordered: bool
+
+
 def build_sites(
     crawl: CrawlDir,
     name: SiteName,
-    pairs: Iterable[tuple[Ids, Ids]],
+    found: SiteBlocks,
     site_of: Ids,
     counts: Columns,
     run: str,
@@ -59,16 +71,20 @@ def build_sites(
     *,
     now: datetime,
 ) -> None:
-    """Write the links and values of sites anew, given the links of pages and their counts; sites keep their ranks."""
+    """Write the links and values of sites anew, given their links and the counts of pages; sites keep their ranks."""
     tables = graph_tables(crawl, name)
     size = int(properties_of(tables.nodes)[NEXT_ID])
     ranks = read_values(tables.values, tables.value_schema, RANKS, size)
     inlinks, outlinks = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    pieces = _SitePieces(folder / name, np.bincount(site_of, counts["outlinks"], size))
-    pieces.fill(aggregate(source, target, site_of) for source, target in _blocks(pairs))
+    if found.is_ordered:
+        links = in_order(found.blocks)
+    else:
+        pieces = _SitePieces(folder / name, np.bincount(site_of, counts["outlinks"], size))
+        pieces.fill(found.blocks)
+        links = pieces.read()
 
     def batches() -> Iterator[Any]:
-        for each in pieces.read():
+        for each in links:
             np.add.at(outlinks, each.sources, 1)
             np.add.at(inlinks, each.targets, 1)
             yield _batch(each)
@@ -101,7 +117,7 @@ def _batch(links: SiteLinks) -> Any:
     return pa.RecordBatch.from_arrays(arrays, schema=schemas.SITE_LINKS)
 
 
-def _blocks(pairs: Iterable[tuple[Ids, Ids]]) -> Iterator[tuple[Ids, Ids]]:
+def page_blocks(pairs: Iterable[tuple[Ids, Ids]]) -> Iterator[tuple[Ids, Ids]]:
     """Yield links in blocks that do not divide those of a page."""
     sources: list[Ids] = []
     targets: list[Ids] = []
@@ -122,7 +138,7 @@ def _blocks(pairs: Iterable[tuple[Ids, Ids]]) -> Iterator[tuple[Ids, Ids]]:
         yield np.concatenate(sources), np.concatenate(targets)
 
 
-_WEIGHTS = {"keys": np.int64, "links": np.int32, "pages": np.int32}
+_ROW = np.dtype([(name, np.int64 if name == "keys" else np.int32) for name in SiteLinks.__struct_fields__])
 
 
 class _SitePieces:
@@ -131,7 +147,7 @@ class _SitePieces:
     def __init__(self, folder: Path, weights: Any) -> None:
         self._folder = folder
         total = float(weights.sum())
-        self._count = count = max(1, -(-int(total) // BLOCK))
+        self._count = count = max(1, -(-int(total) // (_PIECE * BLOCK)))
         shares = [total * number / count for number in range(1, count)]
         self._edges = np.searchsorted(np.cumsum(weights), shares).astype(np.int64) << 32
         with disk_errors("write temporary links", folder):
@@ -139,26 +155,24 @@ class _SitePieces:
 
     def fill(self, blocks: Iterable[SiteLinks]) -> None:
         with ExitStack() as stack, disk_errors("write temporary links", self._folder):
-            files = [
-                [stack.enter_context(self._file(number, name).open("wb")) for name in _WEIGHTS]
-                for number in range(self._count)
-            ]
+            files = [stack.enter_context(self._file(number).open("wb")) for number in range(self._count)]
             for each in blocks:
+                rows = np.empty(len(each.keys), _ROW)
+                for name in _ROW.fields or ():
+                    rows[name] = getattr(each, name)
                 ends = [0, *np.searchsorted(each.keys, self._edges).tolist(), len(each.keys)]
-                for number, opened in enumerate(files):
-                    for (name, kind), file in zip(_WEIGHTS.items(), opened, strict=True):
-                        getattr(each, name)[ends[number] : ends[number + 1]].astype(kind, copy=False).tofile(file)
+                for number, file in enumerate(files):
+                    rows[ends[number] : ends[number + 1]].tofile(file)
 
     def read(self) -> Iterator[SiteLinks]:
         for number in range(self._count):
             with disk_errors("read temporary links", self._folder):
-                found = [np.fromfile(self._file(number, name), kind) for name, kind in _WEIGHTS.items()]
-                for name in _WEIGHTS:
-                    self._file(number, name).unlink()
-            yield add_up([SiteLinks(*found)])
+                rows = np.fromfile(self._file(number), _ROW)
+                self._file(number).unlink()
+            yield add_up([SiteLinks(*(rows[name] for name in SiteLinks.__struct_fields__))])
 
-    def _file(self, number: int, name: str) -> Path:
-        return self._folder / f"{name}-{number}"
+    def _file(self, number: int) -> Path:
+        return self._folder / f"links-{number}"
 
 
 def can_update(crawl: CrawlDir, name: SiteName, changed: int) -> bool:

@@ -1,8 +1,7 @@
 """The URLs of the links to be added, numbered in the order of their keys, with their hosts and domains.
 
 The numbers are those of one run; ``assembly.py`` gives lasting ones to the URLs whose links are kept. Links are matched
-with URLs by hashes of 63 bits, which takes half the memory of texts. Should two URLs have the same hash, all are
-matched by their texts.
+with URLs by hashes of 63 bits, in arrays. Should two URLs have the same hash, all are matched by their texts.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -18,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
+from numpy.typing import NDArray
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.graph.values import Ids
@@ -29,7 +29,13 @@ from scoter.engine.portable import fast_hash
 from scoter.store.tables.parquet import write_batches
 
 _URLS = pa.schema([*schemas.texts("url", "key", "site"), ("hash", pa.int64()), ("page", pa.int64())])
+_NUMBERED = pa.schema([("url", pa.utf8()), ("number", pa.int32())])
 _ROWS = 2**18
+_BATCH = 2**20
+_PROBES = 16
+_UNKNOWN = -1
+_BITS = 63
+_MASK = 2**_BITS - 1
 
 
 class SiteNames(Struct, frozen=True):
@@ -41,28 +47,78 @@ class SiteNames(Struct, frozen=True):
         return len(self.names)
 
 
+class HashedNumbers:
+    """Numbers by hash: hashes in order, and where those that start with the same bits begin.
+
+    Finding a number takes a third of the time of a join, and half the memory.
+    """
+
+    def __init__(self, hashes: NDArray[np.int64]) -> None:
+        """``hashes`` are distinct and of 63 bits; the number of each is its place."""
+        order = np.argsort(hashes)
+        self._numbers: Ids = np.append(order.astype(np.int32), np.int32(_UNKNOWN))
+        self._hashes = np.append(hashes[order], _MASK)
+        bits = len(hashes).bit_length()
+        self._shift = _BITS - bits
+        firsts = np.arange(1 << bits, dtype=np.int64) << self._shift
+        self._starts = np.searchsorted(self._hashes[:-1], firsts).astype(np.int32)
+
+    def of(self, hashes: NDArray[np.int64]) -> Ids:
+        """Return the numbers of hashes, -1 for those that are not known."""
+        wanted = hashes & _MASK
+        at = self._starts[wanted >> self._shift]
+        met = self._hashes[at]
+        ahead = np.flatnonzero(met < wanted)
+        for _ in range(_PROBES):
+            if not len(ahead):
+                break
+            at[ahead] += 1
+            met[ahead] = self._hashes[at[ahead]]
+            ahead = ahead[met[ahead] < wanted[ahead]]
+        if len(ahead):  # hashes that are not spread evenly, perhaps on purpose
+            at[ahead] = np.searchsorted(self._hashes, wanted[ahead])
+            met[ahead] = self._hashes[at[ahead]]
+        found: Ids = self._numbers[at]
+        found[met != wanted] = _UNKNOWN
+        return found
+
+
 class NumberedUrls(Struct, frozen=True):
     """URLs by number: the rows of a file; ``host_of`` and ``domain_of`` have the numbers of their sites.
 
-    ``ids`` has the number of each URL, by its text or its hash, as ``match`` says. ``page_of`` is equal for URLs that
-    differ only in their query.
+    ``numbers`` finds the number of a URL by its hash; if there is none, ``texts`` has the numbers by URL. ``page_of``
+    is equal for URLs that differ only in their query.
     """
 
     file: Path
     size: int
-    match: str
-    ids: TableSource
+    numbers: HashedNumbers | None
+    texts: TableSource | None
     hosts: SiteNames
     domains: SiteNames
     host_of: Ids
     domain_of: Ids
     page_of: Ids | None = None
 
-    def numbered(self, engine: Engine, rows: Rows, column: str, name: str) -> Rows:
-        """Return rows with the number of the URL in a column; those of other URLs are left out."""
-        found = engine.read(self.ids).select(matched=self.match, **{name: "number"})
-        value = rows[column] if self.match == "url" else fast_hash(rows[column], engine.name)
-        return rows.mutate(matched=value).join(found, "matched").drop("matched")
+    def numbered(self, engine: Engine, rows: Rows, columns: Sequence[str]) -> Iterator[tuple[list[Ids], Any]]:
+        """Yield for each batch of rows the numbers of the URLs in some columns, and the batch.
+
+        Rows with another URL are left out.
+        """
+        if self.texts is not None:
+            for column in columns:
+                found = engine.read(self.texts).select(**{f"{column}_text": "url", f"{column}_number": "number"})
+                rows = rows.join(found, rows[column] == found[f"{column}_text"])
+            for batch in engine.batches(rows.drop(*columns), _BATCH):
+                yield [batch[f"{column}_number"].to_numpy() for column in columns], batch
+        elif self.numbers is not None:
+            hashed = rows.mutate(**{column: fast_hash(rows[column], engine.name) for column in columns})
+            for batch in engine.batches(hashed, _BATCH):
+                found = [self.numbers.of(batch[column].to_numpy()) for column in columns]
+                known = np.logical_and.reduce([each >= 0 for each in found])
+                yield (
+                    (found, batch) if known.all() else ([each[known] for each in found], batch.filter(pa.array(known)))
+                )
 
 
 def number_urls(engine: Engine, rows: Sequence[Rows], folder: Path, *, by_page: bool) -> NumberedUrls:
@@ -75,37 +131,38 @@ def number_urls(engine: Engine, rows: Sequence[Rows], folder: Path, *, by_page: 
         page = fast_hash((end >= 0).ifelse(once.url.substr(0, end), once.url).lower(), engine.name)
     once = once.mutate(site=once.key.substr(0, once.key.find(")")), hash=fast_hash(once.url, engine.name), page=page)
     file = folder / "urls.parquet"
-    size = engine.save(once.select(*_URLS.names), _URLS, file, ("key", "url"))
-    match, ids = _save_numbers(file, folder)
+    size = engine.save(once.select(*_URLS.names), _URLS, file, ("key", "url"), is_temporary=True)
+    hashes = _column(file, "hash") & _MASK
+    ordered = np.sort(hashes)
+    is_hashed = not (ordered[1:] == ordered[:-1]).any()
+    del ordered
+    numbers, texts = (HashedNumbers(hashes), None) if is_hashed else (None, _save_numbers(file, folder))
     host_of, hosts = _hosts(file, size)
     domains, domain_of = _domains(hosts)
     page_of = None
     if by_page:
         page_of = np.unique(_column(file, "page"), return_inverse=True)[1].astype(np.int32)
     of_url = domain_of[host_of] if size else np.zeros(0, np.int32)
-    return NumberedUrls(file, size, match, ids, SiteNames(hosts), SiteNames(domains), host_of, of_url, page_of)
+    return NumberedUrls(file, size, numbers, texts, SiteNames(hosts), SiteNames(domains), host_of, of_url, page_of)
 
 
 def _column(file: Path, name: str) -> Any:
     return pq.read_table(file, columns=[name])[name].to_numpy()
 
 
-def _save_numbers(file: Path, folder: Path) -> tuple[str, TableSource]:
-    hashes = np.sort(_column(file, "hash"))
-    match = "url" if len(hashes) and (hashes[1:] == hashes[:-1]).any() else "hash"
-    schema = pa.schema([_URLS.field(match), ("number", pa.int32())])
-    path = folder / "ids.parquet"
-    write_batches(path, schema, _with_numbers(file, match, schema))
-    return match, file_source(path, schema)
+def _save_numbers(file: Path, folder: Path) -> TableSource:
+    path = folder / "numbers.parquet"
+    write_batches(path, _NUMBERED, _with_numbers(file))
+    return file_source(path, _NUMBERED)
 
 
-def _with_numbers(file: Path, name: str, schema: Any) -> Iterator[Any]:
+def _with_numbers(file: Path) -> Iterator[Any]:
     at = 0
     with pq.ParquetFile(file) as urls:
-        for batch in urls.iter_batches(_ROWS, columns=[name]):
+        for batch in urls.iter_batches(_ROWS, columns=["url"]):
             numbers = np.arange(at, at + batch.num_rows, dtype=np.int32)
             at += batch.num_rows
-            yield pa.RecordBatch.from_arrays([batch[name], pa.array(numbers)], schema=schema)
+            yield pa.RecordBatch.from_arrays([batch["url"], pa.array(numbers)], schema=_NUMBERED)
 
 
 def _hosts(file: Path, size: int) -> tuple[Ids, Any]:
@@ -146,15 +203,11 @@ def known_ids(engine: Engine, urls: NumberedUrls, nodes: TableSource) -> Ids:
     found = np.full(urls.size, -1, np.int32)
     if not nodes.files or not urls.size:
         return found
-    rows = engine.read(source_of(nodes, ("url", "id")))
-    if urls.match == "url":
-        joined = urls.numbered(engine, rows, "url", "number")
-    else:
-        # By the text first: a URL of the graph may have the hash of another that is to be added.
-        texts = engine.read(TableSource(files=(str(urls.file),), schema=_URLS, defaults={})).select("url", "hash")
-        joined = rows.join(texts, "url").join(engine.read(urls.ids), "hash")
-    for batch in engine.batches(joined.select("number", "id")):
-        found[batch["number"].to_numpy()] = batch["id"].to_numpy()
+    # By the text first: a URL of the graph may have the hash of another that is to be added.
+    texts = engine.read(TableSource(files=(str(urls.file),), schema=_URLS, defaults={})).select("url")
+    rows = engine.read(source_of(nodes, ("url", "id"))).join(texts, "url").select("url", "id")
+    for (numbers,), batch in urls.numbered(engine, rows, ("url",)):
+        found[numbers] = batch["id"].to_numpy()
     return found
 
 
@@ -163,11 +216,10 @@ def known_sites(engine: Engine, sites: SiteNames, nodes: TableSource, folder: Pa
     found = np.full(len(sites), -1, np.int32)
     if not nodes.files or not len(sites):
         return found
-    schema = pa.schema([("url", pa.utf8()), ("number", pa.int32())])
     numbers = pa.array(np.arange(len(sites), dtype=np.int32))
     file = folder / "sites.parquet"
-    write_batches(file, schema, [pa.RecordBatch.from_arrays([sites.names, numbers], schema=schema)])
-    rows = engine.read(source_of(nodes, ("url", "id"))).join(engine.read(file_source(file, schema)), "url")
+    write_batches(file, _NUMBERED, [pa.RecordBatch.from_arrays([sites.names, numbers], schema=_NUMBERED)])
+    rows = engine.read(source_of(nodes, ("url", "id"))).join(engine.read(file_source(file, _NUMBERED)), "url")
     for batch in engine.batches(rows.select("number", "id")):
         found[batch["number"].to_numpy()] = batch["id"].to_numpy()
     return found
