@@ -110,10 +110,10 @@ def _kept(
     for (source, target), batch in batches:
         anchor = pc.fill_null(batch["anchor"], "") if batch["anchor"].null_count else batch["anchor"]
         kept = page_segment[source] == batch["segment"].to_numpy()
-        if settings.ignore_internal_domain:
-            kept &= urls.domain_of[source] != urls.domain_of[target]
-        elif settings.ignore_internal_host:
-            kept &= urls.host_of[source] != urls.host_of[target]
+        # Links within a host are links within its domain.
+        site_of = urls.domain_of if settings.ignore_internal_domain else urls.host_of
+        if settings.ignore_internal_domain or settings.ignore_internal_host:
+            kept &= site_of[source] != site_of[target]
         if kept.all():
             yield source, target, anchor
         else:
