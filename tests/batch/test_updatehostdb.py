@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from scoter.config import Config, load
 from scoter.core.robots_cache import StoredRobots
 from scoter.engine import Engine
 from scoter.fetch.network.resolver import Answer, NotResolved, Resolved
+from scoter.plugins.loading import installed
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.tables import Table
 
@@ -354,6 +356,47 @@ def test_filters_and_normalisers_decide_what_counts(engine: Engine, crawl: Crawl
     update(crawl, engine, config)
 
     assert {name: row["urls"] for name, row in hosts_of(crawl).items()} == {"a.org": 1}
+
+
+COUNTER = """
+class Statuses:
+    def __init__(self, config):
+        pass
+    def start(self, host):
+        self.seen = [host]
+    def add(self, url, datum):
+        self.seen.append(f"{url.path}:{datum.status.name.lower()}")
+    def finish(self):
+        return {"seen": " ".join(self.seen)} if self.seen[0] == "a.org" else {}
+"""
+
+
+@pytest.fixture
+def host_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Install a plug-in that writes down what it is told."""
+    folder = tmp_path / "packages"
+    info = folder / "counting-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "counting.py").write_text(COUNTER)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: counting\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[scoter.hostprocessor]\nstatuses = counting:Statuses\n")
+    monkeypatch.syspath_prepend(str(folder))
+    installed.cache_clear()
+    yield
+    installed.cache_clear()
+    sys.modules.pop("counting", None)
+
+
+@pytest.mark.usefixtures("host_processor")
+def test_plugin_gets_the_records_of_each_host_and_gives_metadata(engine: Engine, tmp_path: Path) -> None:
+    crawl = crawl_at(tmp_path / "crawl")
+    write_crawldb(crawl, [datum(f"{A}x", "fetched"), datum(f"{A}y", "gone"), datum(B, "unfetched")])
+
+    update(crawl, engine, load(overrides=['hostdb.crawldatum_processors=["statuses"]']), checks=NO_LOOKUPS)
+
+    found = hosts_of(crawl)
+    assert found["a.org"]["metadata"] == {"seen": "a.org /x:fetched /y:gone"}
+    assert not found["b.org"]["metadata"]
 
 
 def test_empty_crawldb_gives_an_empty_hostdb(engine: Engine, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ from tests.batch.crawls import crawl_at, datum, write_crawldb
 from tests.batch.test_sitemap import HOST, Sites, index, listing, serving
 from tests.cli.conftest import Run, run_in_process
 
+from scoter.batch.crawldir.directory import CrawlDir
+
 MANY = tuple(f"/{number}" for number in range(3))
 
 
@@ -89,3 +91,14 @@ def test_empty_crawl_hints_at_inject(run: Run, tmp_path: Path) -> None:
     done = run("sitemap", "empty")
     assert done.code == 2
     assert "inject seeds first" in done.err
+
+
+def test_hosts_of_the_hostdb_are_checked(run: Run, crawl: Path, web: Sites) -> None:
+    run("updatehostdb", crawl, "--no-check")
+    write_crawldb(CrawlDir.open(crawl), [datum("http://c.org/")])
+
+    done = run("sitemap", crawl, "--hostdb")
+
+    assert (done.code, done.out.split(",")[0]) == (0, "3 new")
+    assert "checked 1 site" in done.err
+    assert run("sitemap", crawl, "http://a.org/sitemap.xml", "--hostdb").code == 2

@@ -21,9 +21,9 @@ from scoter.batch.graph.tables import NEXT_ID, RUN, GraphName, GraphTables, grap
 from scoter.batch.graph.urls import SiteNames, known_ids, known_sites
 from scoter.batch.graph.values import Ids, Numbers, read_values, write_file
 from scoter.batch.urls.chains import UrlChains
+from scoter.batch.urls.domains import host_keys
 from scoter.batch.urls.parsed_links import read_links
 from scoter.config import Config
-from scoter.core.domain import reversed_host
 from scoter.engine import Engine, TableSource, file_source, source_of
 from scoter.store.tables import Table
 
@@ -141,8 +141,7 @@ def _add(
             for at in range(0, len(new), _KEYED_ROWS):
                 rows = new[at : at + _KEYED_ROWS]
                 names = sites.names.take(pa.array(rows))
-                keys = pa.array(map(reversed_host, names.to_pylist()), pa.utf8())
-                columns = [names, keys, pa.array(ids[rows]), pa.array(domains[rows])]
+                columns = [names, host_keys(names), pa.array(ids[rows]), pa.array(domains[rows])]
                 yield pa.RecordBatch.from_arrays(columns, schema=tables.node_schema)
 
         file = folder / f"{name}s.parquet"

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from scoter.batch.crawldir import schemas
 from scoter.batch.hosts.sketches import bin_of
 from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
-from scoter.core.domain import reversed_host
+from scoter.batch.urls.domains import host_keys
 from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
 from scoter.engine.portable import Value
@@ -104,7 +104,7 @@ def save_hosts(engine: Engine, rows: Rows, schema: Any, file: Path) -> TableSour
     given = pa.schema([("host", pa.utf8()), *(field for field in schema if field.name not in ("url", "key"))])
     columns = {field.name: rows[field.name].cast(_spelled(field.type)) for field in given}
     keyed = engine.map_batches(rows.select(**columns), partial(_keyed, schema), schema)
-    engine.save(keyed, schema, file, ("key", "url"))
+    engine.save(keyed, schema, file, ("key", "url"), is_temporary=True)
     return replace(file_source(file, schema), is_sorted=True)
 
 
@@ -113,7 +113,7 @@ def _keyed(schema: Any, batch: Any) -> Any:
     known: Mapping[str, Any] = {
         **{name: batch.column(name) for name in batch.schema.names},
         "url": hosts,
-        "key": pa.array([reversed_host(each) for each in hosts.to_pylist()], pa.utf8()),
+        "key": host_keys(hosts),
     }
     return pa.RecordBatch.from_arrays([known[field.name].cast(field.type) for field in schema], schema=schema)
 
