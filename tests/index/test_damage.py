@@ -41,8 +41,8 @@ def file_of(folder: Path, kind: str) -> Path:
     return next((folder / "index").glob(f"*/{kind}"))
 
 
-def is_current(folder: Path) -> bool:
-    return writer().is_current(IndexRun(directory=folder, number=2))
+def is_current(folder: Path, number: int = 2) -> bool:
+    return writer().is_current(IndexRun(directory=folder, number=number))
 
 
 def test_an_intact_index_is_current(whole: Path) -> None:
@@ -79,6 +79,38 @@ def test_a_flipped_bit_makes_the_next_run_rebuild_the_index(copy: Path, kind: st
     assert not is_current(copy)
     write(copy, *pages(3), number=2, rebuild=True)
     assert len(urls(copy, "seals")) == 3
+
+
+def test_a_damaged_file_with_the_same_size_and_time_makes_the_next_run_rebuild_the_index(copy: Path) -> None:
+    write(copy, number=2)
+    file = file_of(copy, "*.pos")
+    before = file.stat()
+    data = bytearray(file.read_bytes())
+    data[len(data) // 3] ^= 1
+    file.write_bytes(data)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    assert not is_current(copy, 3)
+
+
+def test_damage_below_the_file_system_is_found_by_every_sixteenth_run(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(copy, number=2)
+    file = file_of(copy, "*.pos")
+    before = file.stat()
+    data = bytearray(file.read_bytes())
+    data[len(data) // 3] ^= 1
+    file.write_bytes(data)
+    stat = Path.stat
+    monkeypatch.setattr(
+        Path, "stat", lambda path, **options: before if path == file else stat(path, **options)
+    )  # a disk that returns other bytes than were written
+
+    assert is_current(copy, 3)
+    state = (copy / "index" / "scoter.json").read_text()
+    (copy / "index" / "scoter.json").write_text(state.replace('"run":2', '"run":15'))
+    assert not is_current(copy, 16)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -69,8 +69,11 @@ class Document(Struct, frozen=True, kw_only=True):
         ``None`` and the empty text are not values.
         """
         given = {**fields, **more}
-        found = {name: tuple(value for value in values if value not in (None, "")) for name, values in given.items()}
-        found = {name: values for name, values in found.items() if values}
+        found = {
+            name: tuple(kept)
+            for name, values in given.items()
+            if (kept := [value for value in values if value is not None and value != ""])
+        }
         return replace(self, fields={**self.fields, **found}) if found else self
 
     def without(self, names: Iterable[str]) -> Document:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from scoter.core.domain import registered_domain
-from scoter.index.languages import PLAIN, analyzer, is_unspaced, spaced
+from scoter.index.languages import PLAIN, analyzer, is_unspaced, spaced, spread
 from scoter.index.query import QueryFilter, QueryTerm, SearchQuery
 
 _WEIGHTS: Final = {"title": 2.5, "anchor": 1.5, "content": 1.0}
@@ -83,8 +83,10 @@ class QueryClauses:
             yield FieldClause("url", PLAIN, tuple(terms), 1.0, self._matches("url", terms))
             return
         for code in self._codes:
-            terms = analyzer(code).analyze(spaced(term.text))
+            pairs = analyzer(code).analyze(spaced(term.text))
+            letters = analyzer(code).analyze(spread(term.text)) if is_unspaced(term.text) else pairs
             for name in ("title",) if term.place == "title" else tuple(_WEIGHTS):
+                terms = letters if name == "content" else pairs
                 query = self._matches(f"{name}_{code}", terms)
                 yield FieldClause(name, code, tuple(terms), _WEIGHTS[name], query)
 
@@ -105,8 +107,8 @@ class QueryClauses:
             return tantivy.Query.empty_query()
         if len(terms) > 1:
             return tantivy.Query.phrase_query(self._schema, field, list(terms))
-        if len(terms[0]) == 1 and is_unspaced(terms[0]):
-            # Indexed in pairs: any pair that starts with the letter.
+        if not field.startswith("content") and len(terms[0]) == 1 and is_unspaced(terms[0]):
+            # Titles and anchor texts are indexed in pairs: any pair that starts with the letter.
             return tantivy.Query.regex_query(self._schema, field, f"{terms[0]}.?")
         return tantivy.Query.term_query(self._schema, field, terms[0])
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from struct import Struct as Layout
-from typing import Final
+from typing import Final, TypeAlias
 from zlib import crc32
 
 import msgspec
@@ -22,6 +22,9 @@ _END: Final = Layout("<II")
 _MAGIC: Final = 1337
 _LONGEST_FOOTER: Final = 2**16
 _KINDS: Final = ("fast", "fieldnorm", "idx", "pos", "store", "term")
+FileStamp: TypeAlias = tuple[int, int, int, int]
+"""What changes if a file is written, replaced or copied: inode, size, and the times of its data and of its inode."""
+
 _PANIC: Final = "PanicException"  # not importable, and not an Exception
 
 
@@ -77,16 +80,31 @@ class _Footer(Struct, frozen=True):
     crc: int
 
 
-def check_files(data: Path) -> None:
-    """Raise a ``ValueError`` if a file in use does not have its checksum.
+def check_files(data: Path, known: Mapping[str, FileStamp]) -> None:
+    """Raise a ``ValueError`` if a file in use does not have its checksum, apart from those with a known stamp.
 
     Tantivy checks only what it opens, and a merge of damaged segments fails in a thread, again and again.
     """
+    for name in _names_in_use(data):
+        if name not in known or known[name] != _stamp_of(data / name):
+            _check_file(data / name)
+
+
+def file_stamps(data: Path) -> dict[str, FileStamp]:
+    """Return the stamps of the files in use."""
+    return {name: _stamp_of(data / name) for name in _names_in_use(data)}
+
+
+def _stamp_of(file: Path) -> FileStamp:
+    found = file.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def _names_in_use(data: Path) -> Iterator[str]:
     known = msgspec.json.decode((data / "meta.json").read_bytes(), type=_TantivyMeta)
-    deletes = {each.segment_id.replace("-", ""): each.deletes for each in known.segments}
-    for segment, of in deletes.items():
-        for kind in (*_KINDS, *(() if of is None else (f"{of.opstamp}.del",))):
-            _check_file(data / f"{segment}.{kind}")
+    for each in known.segments:
+        for kind in (*_KINDS, *(() if each.deletes is None else (f"{each.deletes.opstamp}.del",))):
+            yield f"{each.segment_id.replace('-', '')}.{kind}"
 
 
 def _check_file(file: Path) -> None:

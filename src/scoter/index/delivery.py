@@ -85,7 +85,7 @@ class DocumentDelivery(Closing):
                 mapped = target.mapping.apply(document)
                 target.documents.append(mapped)
                 target.length += sum(
-                    len(value) for values in mapped.fields.values() for value in values if isinstance(value, str)
+                    [len(each) for values in mapped.fields.values() for each in values if type(each) is str]
                 )
                 self.sent[name] += 1
             if len(target.documents) >= _BATCH or len(target.ids) >= _BATCH or target.length >= _BATCH_LENGTH:
@@ -138,6 +138,8 @@ def bounded(document: Document) -> Document:
     Fields and values beyond a number or a total length are dropped, long texts truncated, NULs removed, and lone
     surrogates replaced.
     """
+    if _is_bounded(document.fields):
+        return document
     fields: dict[str, tuple[Any, ...]] = {}
     room = LONGEST_DOCUMENT
     for name, values in document.fields.items():
@@ -153,6 +155,32 @@ def bounded(document: Document) -> Document:
         if kept and known_as:
             fields[known_as] = tuple(kept)
     return document if fields == document.fields else replace(document, fields=fields)
+
+
+def _is_bounded(fields: Mapping[str, tuple[Any, ...]]) -> bool:
+    """Return whether nothing needs to be changed; a document that is unusual in any way may only need it.
+
+    All texts are checked at once, which is much faster than one after the other.
+    """
+    if len(fields) > MOST_FIELDS:
+        return False
+    texts: list[str] = []
+    others: list[Any] = []
+    for name, values in fields.items():
+        if not 0 < len(name) <= LONGEST_NAME or not 0 < len(values) <= MOST_VALUES:
+            return False
+        texts.append(name)
+        for value in values:
+            (texts if type(value) is str else others).append(value)
+    text = "".join(texts)
+    if len(text) + 8 * len(others) > LONGEST_VALUE or "\0" in text:
+        return False
+    if not text.isascii():
+        try:
+            text.encode()  # the fastest search for lone surrogates
+        except UnicodeEncodeError:
+            return False
+    return all(_storable(value) is value for value in others)
 
 
 def _storable(value: Any) -> Any:

@@ -1,8 +1,9 @@
-"""How text is cut into terms: words are folded and stemmed by language; scripts without spaces become pairs of letters.
+"""How text is cut into terms: words are folded and stemmed by language; scripts without spaces are cut into letters.
 
 A term has no accents and no upper case. A language with a stemmer has fields of its own, because an index analyses all
-text of a field alike. Chinese, Japanese, Korean and Thai text is cut into overlapping pairs of characters, so that
-every word of two or more characters can be found without a dictionary.
+text of a field alike. Chinese, Japanese, Korean and Thai words are found without a dictionary: titles and anchor texts
+are cut into overlapping pairs of characters, and the content of pages into single ones, in which a word is a phrase.
+Pairs are faster to search, but so many different terms that the content would take twice the time and space.
 """
 
 from __future__ import annotations
@@ -73,6 +74,19 @@ def spaced(text: str) -> str:
         run = parts[number]
         if len(run) > 1:
             parts[number] = " ".join(map(add, run, run[1:]))
+    return " ".join(parts)
+
+
+def spread(text: str) -> str:
+    """Return a text in which letters that are written without spaces stand alone.
+
+    >>> spread("東京タワー in Tokyo").split(), spread("grey seals")
+    (['東', '京', 'タ', 'ワ', 'ー', 'in', 'Tokyo'], 'grey seals')
+    """
+    if not is_unspaced(text):
+        return text
+    parts = _RUNS.split(text)  # every second one is a run
+    parts[1::2] = map(" ".join, parts[1::2])
     return " ".join(parts)
 
 

@@ -6,8 +6,8 @@ share of sentences that the texts have in common, however long they are. A simha
 
 from __future__ import annotations
 
-from heapq import nsmallest
 from struct import Struct as Layout
+from struct import pack
 from typing import Final
 from zlib import crc32
 
@@ -26,8 +26,8 @@ def sketch_of(text: bytes) -> bytes:
     12
     """
     lines = text[:_LONGEST].replace(b". ", b"\n").replace(_FULL_STOP, b"\n").rstrip(b". \n").split(b"\n")
-    hashes = {crc32(line) for line in lines if len(line) >= _SHORTEST}
-    return b"".join(map(_HASH.pack, nsmallest(_HASHES, hashes))) if len(hashes) > 1 else b""
+    hashes = sorted(set(map(crc32, [line for line in lines if len(line) >= _SHORTEST])))[:_HASHES]
+    return pack(f"<{len(hashes)}I", *hashes) if len(hashes) > 1 else b""
 
 
 def are_alike(one: bytes, two: bytes) -> bool:

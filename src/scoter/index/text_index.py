@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -30,12 +30,12 @@ from msgspec import Struct
 
 from scoter.core.document import Document
 from scoter.errors import IndexTooNew, UsageError, UserError, typed
-from scoter.index.damage import damaged, reading
-from scoter.index.languages import PLAIN, STEMMERS, analyzer, code_of, spaced
+from scoter.index.damage import FileStamp, damaged, reading
+from scoter.index.languages import PLAIN, STEMMERS, analyzer, code_of, is_unspaced, spaced, spread
 from scoter.index.sketch import sketch_of
 from scoter.store.disk import disk_errors, sync_folder
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 STATE: Final = "scoter.json"
 DICTIONARY: Final = "dictionary"
 CODES: Final = (PLAIN, *STEMMERS)
@@ -58,6 +58,8 @@ class IndexState(Struct, frozen=True, kw_only=True):
     data: str = ""
     dictionary: int = 0
     """The checksum of the dictionary."""
+    files: Mapping[str, FileStamp] = {}
+    """The files that the last run left, of which the checksums need not be computed again."""
 
 
 class ShownFields(Struct, frozen=True, omit_defaults=True):
@@ -171,20 +173,23 @@ class TextIndex:
         headings = [text for text in fields.get("heading", ()) if isinstance(text, str)]
         made = tantivy.Document()
         made.add_text("id", document.id)
-        for name in ("host", "domain", "lang"):
-            if value := _text(fields, name):
-                made.add_text(name, value)
+        for field in ("host", "domain", "lang"):
+            if value := _text(fields, field):
+                made.add_text(field, value)
         for value in fields.get("type", ()):
             made.add_text("type", str(value))
-        made.add_text("url", spaced(document.id))
-        made.add_text(f"title_{code}", spaced(title))
-        words = spaced(content)
+        words = spread(content)
         stored_text = content[:_MOST_TEXT].encode()
         made.add_text(f"content_{code}", words)
-        links = [spaced(text) for text in dict.fromkeys((*anchors, *headings))]
+        short = [document.id, title, *dict.fromkeys((*anchors, *headings))]
+        if is_unspaced("".join(short)):
+            short = [spaced(text) for text in short]
+        address, name, *links = short
+        made.add_text("url", address)
+        made.add_text(f"title_{code}", name)
         for text in links:
             made.add_text(f"anchor_{code}", text)
-        made.add_text(WORDS, "\n".join((spaced(title), *links)))
+        made.add_text(WORDS, "\n".join((name, *links)))
         date = next((value for value in fields.get("date", ()) if isinstance(value, datetime)), None)
         if date is not None:
             made.add_date("date", date)

@@ -15,14 +15,15 @@ from scoter.config.units import Size
 from scoter.core.document import Document, RejectedDocument
 from scoter.errors import IndexTooNew, UserError
 from scoter.heap import give_back
-from scoter.index.damage import check_files, damaged, is_panic, reading
+from scoter.index.damage import check_files, damaged, file_stamps, is_panic, reading
 from scoter.index.text_index import TextIndex, languages_of, read_state, remove_unused
 from scoter.plugins import IndexRun, Setup
 
 FOLDER: Final = "index"
 _SMALLEST_HEAP: Final = 15_000_000
 _CORRUPT: Final = "corrupt"
-_MOST_QUEUED: Final = 32 * 2**20
+_MOST_QUEUED: Final = 64 * 2**20
+_FULL_CHECK: Final = 16  # runs, after which the checksums of unchanged files are verified again
 
 
 class TantivySettings(Struct, frozen=True):
@@ -57,7 +58,8 @@ class TantivyIndexWriter:
             if state is not None and state.run >= run.number - 1:
                 with reading(folder):
                     TextIndex.open(folder).index.searcher()
-                    check_files(folder / state.data)
+                    is_due = run.number % _FULL_CHECK == 0
+                    check_files(folder / state.data, {} if is_due else state.files)
                 return True
         except IndexTooNew:
             raise
@@ -110,7 +112,9 @@ class TantivyIndexWriter:
             self._writer.commit()
             self._writer.wait_merging_threads()
             self._writer = None
-            index.write_state(replace(index.state, run=self._run.number, languages=tuple(sorted(self._languages))))
+            languages = tuple(sorted(self._languages))
+            files = file_stamps(self._folder / index.state.data)
+            index.write_state(replace(index.state, run=self._run.number, languages=languages, files=files))
             remove_unused(self._folder, index.state.data)
         return ()
 
