@@ -2,9 +2,9 @@
 
     python -m benchmarks.search [--pages 200000] [--queries 400] [--keep DIR]
 
-Below 50,000 pages, the start of a process and the smallest files count too much. Then the cost is that of a page
-without the start, the best of two runs, and its ratio to plain tantivy must not be much worse than it was; the index
-must not be larger than plain tantivy's; and an update has no target. All costs are CPU time, of all threads.
+Below 50,000 pages, the start of a process and the smallest files count too much. Then the costs are without the start,
+the best of two runs, and the ratios of cost and size to plain tantivy must not be much worse than they were. All costs
+are CPU time, of all threads.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SearchBenchmark:
         # On another machine, tantivy alone tells how fast it is.
         most = speed.MS_PER_PAGE * max(1.0, other / speed.PLAIN_MS_PER_PAGE)
         most = most if self._is_large else speed.MOST_RATIO * other
-        most_size = speed.MOST_SIZE if self._is_large else other_size
+        most_size = speed.MOST_SIZE if self._is_large else speed.MOST_SIZE_RATIO * other_size
         self._target(cost <= most, f"{cost:.2f} ms of CPU per page, not {most:.2f}")
         self._target(ours.memory <= speed.MOST_MEMORY, f"{ours.memory} MiB of memory, not {speed.MOST_MEMORY}")
         self._target(size <= most_size, f"an index of {size:.0%} of the text, not {most_size:.0%}")
@@ -104,11 +104,12 @@ class SearchBenchmark:
     def _update(self, built: float) -> None:
         changed = range(0, self._corpus.pages, 100)
         refetch(self._crawl, self._corpus, changed)
-        cost = speed.run("scoter", "index", str(self._crawl), "--quiet").cpu / built
-        print(f"  updating {len(changed):,} pages costs {cost:.1%} of a full build", flush=True)
-        self._target(
-            not self._is_large or cost <= speed.MOST_UPDATE, f"an update of {cost:.1%}, not {speed.MOST_UPDATE:.0%}"
-        )
+        used = speed.run("scoter", "index", str(self._crawl), "--quiet").cpu
+        start = 0.0 if self._is_large else min(self._cost_of_index(self._folder / "start").cpu for _ in range(2))
+        cost, most = (used - start) / built, speed.MOST_UPDATE if self._is_large else speed.MOST_SMALL_UPDATE
+        without = f", without {start:.1f} s for the start of the process" if start else ""
+        print(f"  updating {len(changed):,} pages costs {cost:.1%} of a full build{without}", flush=True)
+        self._target(cost <= most, f"an update of {cost:.1%}, not {most:.0%}")
 
     def _target(self, is_met: bool, otherwise: str) -> None:
         if not is_met:
