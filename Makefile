@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo test test-slow test-browser test-spark test-spark-cluster test-clients test-indexes test-compiled test-install check fmt docs clean \
+.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch kill-live \
   kill-fetchers bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled nginx wrk
 
@@ -46,6 +46,11 @@ test-browser: $(DEV) ## Run the tests that need Chromium (installed with apt-get
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
 	@$(PIP) -e '.[dev,browser]'
 	@$(BIN)/pytest -m browser
+
+screenshots: $(DEV) ## Take a picture of every view of the web interface, into build/screenshots (Chromium is installed with apt-get when run as root).
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
+	@$(PIP) -e '.[dev,browser]'
+	@$(BIN)/python -m tests.web.pages.screenshots build/screenshots
 
 test-spark: $(DEV) ## Run the engine contract and every job on Spark in local mode (Java is installed with apt-get when run as root).
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }

@@ -280,6 +280,19 @@ class UrlsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     limit: Annotated[int, Meta(ge=1, le=MAX_PAGE)] = 100
 
 
+HostColumn: TypeAlias = Literal["host", "urls", "fetched", "unfetched", "gone", "redirects", "duplicates", "best_score"]
+
+
+class HostsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which hosts to return, and in which order; ``after`` is the ``next`` of the previous page."""
+
+    after: Annotated[str, Meta(max_length=300)] = ""
+    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE)] = 100
+    sort: HostColumn = "host"
+    descending: bool = False
+    contains: Annotated[str, Meta(max_length=253, description="A part of the host's name.")] = ""
+
+
 class UrlQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The URL to show."""
 
@@ -368,6 +381,27 @@ class ReportQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     since: Annotated[str, Meta(max_length=40)] = ""
     until: Annotated[str, Meta(max_length=40)] = ""
     limit: Annotated[int, Meta(ge=1, le=MAX_PAGE)] = 20
+
+
+class ViewColumn(Struct, frozen=True):
+    """A column of a view, and its SQL type."""
+
+    name: str
+    type: str
+
+
+class ViewInfo(Struct, frozen=True):
+    """A view that queries can use: what its rows are, and its columns."""
+
+    name: str
+    rows: str
+    columns: list[ViewColumn]
+
+
+class ViewList(Struct, frozen=True):
+    """The views of a crawl, the most useful first."""
+
+    views: list[ViewInfo]
 
 
 class SqlOrder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

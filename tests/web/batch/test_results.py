@@ -127,6 +127,43 @@ async def test_inlinks_and_outlinks_are_shown_in_pages(bench: BatchBench) -> Non
             assert SEED in {each["url"] for each in back["rows"]}
 
 
+async def test_hosts_are_sorted_and_filtered_page_by_page(bench: BatchBench) -> None:
+    base = "/v1/crawls/news/hosts?sort=urls&descending=true&limit=1"
+    found, after = [], ""
+    for _ in range(100):
+        page = (await bench.client.get(f"{base}&after={after}")).json
+        found += page["rows"]
+        after = page["next"]
+        if after is None:
+            break
+    some = (await bench.client.get("/v1/crawls/news/hosts?contains=GREBE0")).json["rows"]
+
+    assert found == sorted(found, key=lambda row: (-row["urls"], row["host"]))
+    assert len(found) == len((await bench.client.get("/v1/crawls/news/hosts")).json["rows"])
+    assert some == sorted((row for row in found if "grebe0" in row["host"]), key=lambda row: row["host"])
+    assert (await bench.client.get(f"{base}&after=x")).status == 422
+    assert (await bench.client.get("/v1/crawls/news/hosts?sort=nothing")).status == 422
+
+
+async def test_a_copy_is_shown_with_its_type_in_a_sandbox(bench: BatchBench) -> None:
+    copy = await bench.client.get(f"/v1/crawls/news/copy?url={SEED}")
+    shown = await bench.client.get(f"/v1/crawls/news/replay?url={SEED}")
+
+    policy = shown.headers["content-security-policy"]
+    assert shown.body == copy.body
+    assert shown.headers["content-type"] == "text/html; charset=utf-8"
+    assert policy.startswith("sandbox; default-src 'none'")
+    assert "script" not in policy
+    assert (await bench.client.get("/v1/crawls/news/replay?url=http://x.example/")).status == 404
+
+
+async def test_views_are_described_with_their_columns(bench: BatchBench) -> None:
+    found = {view["name"]: view for view in (await bench.client.get("/v1/crawls/news/views")).json["views"]}
+
+    assert {"name": "status", "type": "VARCHAR"} in found["crawldb"]["columns"]
+    assert all(view["rows"] for view in found.values())
+
+
 async def test_an_archived_copy_is_sent_as_bytes_that_no_browser_runs(bench: BatchBench) -> None:
     got = await bench.client.get(f"/v1/crawls/news/copy?url={SEED}")
 

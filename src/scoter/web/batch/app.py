@@ -20,7 +20,7 @@ from scoter.web.asgi import App, Cors
 from scoter.web.batch.commands import CommandCatalogue
 from scoter.web.batch.crawl_folder import CrawlFolder
 from scoter.web.batch.feeds import ProgressFeeds
-from scoter.web.batch.handlers import crawls, jobs, questions, results, sessions
+from scoter.web.batch.handlers import copies, crawls, jobs, questions, results, sessions
 from scoter.web.batch.jobs import Jobs
 from scoter.web.batch.queries import Queries
 from scoter.web.batch.schedules import Schedules
@@ -30,6 +30,7 @@ from scoter.web.batch.summaries import Summaries
 from scoter.web.dispatcher import ApiDispatcher
 from scoter.web.handlers import admin, status
 from scoter.web.openapi import ApiInfo
+from scoter.web.pages.files import Pages
 from scoter.web.server import HttpServer
 from scoter.web.service.plan import ServiceFolder
 
@@ -58,11 +59,13 @@ BATCH_ROUTES: Final = (
     results.show_url,
     results.list_inlinks,
     results.list_outlinks,
-    results.show_copy,
+    copies.show_copy,
+    copies.replay_copy,
     results.show_text,
     questions.search_pages,
     questions.list_reports,
     questions.show_report,
+    questions.list_views,
     questions.query_crawl,
     sessions.show_session,
     sessions.open_session,
@@ -121,7 +124,8 @@ class BatchServer:
             web=own.web,
         )
         api = BatchApi(self.services)
-        self.app: App = Cors(api, own.web.cors_origins) if own.web.cors_origins else api
+        allowed: App = Cors(api, own.web.cors_origins) if own.web.cors_origins else api
+        self.app: App = Pages(allowed, "batch")
 
     async def run(self, sockets: Sequence[socket.socket], announce: Callable[[], None]) -> int:
         """Serve until SIGINT or SIGTERM. Jobs go on."""

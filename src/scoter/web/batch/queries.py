@@ -20,6 +20,7 @@ from scoter.web.batch.query_process import DONE, TRUNCATED, QueryFailure, QueryT
 
 _GRACE: Final = 60.0  # seconds for starting a process, which then measures its own time
 LARGEST_RESULT: Final = 32 * 2**20
+_LARGEST_HOSTS: Final = 256 * 2**20  # a million hosts take about 90 MiB
 HOSTS: Final = """
     SELECT host, count(*) AS urls,
            count(*) FILTER (status = 'fetched') AS fetched, count(*) FILTER (status = 'unfetched') AS unfetched,
@@ -69,6 +70,7 @@ class Queries:
         seconds: float = 10.0,
         texts: dict[str, str | int] | None = None,
         times: dict[str, datetime] | None = None,
+        largest: int = LARGEST_RESULT,
     ) -> tuple[Any, bool]:
         """Return the rows of a query as an Arrow table, and whether there are more."""
         task = QueryTask(
@@ -80,7 +82,7 @@ class Queries:
             memory=self._limits.memory,
             spill=self._limits.spill,
             seconds=seconds,
-            largest=LARGEST_RESULT,
+            largest=largest,
         )
         if self._count >= self._limits.running + self._limits.waiting:
             raise QueriesBusy("too many queries are running")
@@ -96,7 +98,7 @@ class Queries:
         async with self._counting.setdefault(name, asyncio.Lock()):
             known = self._hosts.get(name)
             if known is None or known[0] != version:
-                table, _ = await self.run(crawl, HOSTS, most=1_000_000, seconds=60.0)
+                table, _ = await self.run(crawl, HOSTS, most=1_000_000, seconds=60.0, largest=_LARGEST_HOSTS)
                 known = version, table
                 self._hosts.put(name, known)
             return known[1]

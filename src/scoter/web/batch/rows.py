@@ -19,7 +19,7 @@ from msgspec import Struct
 from scoter.batch.crawldir.crawldb import open_crawldb
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.export import iter_rows, json_value, text_value
-from scoter.batch_api import UrlsQuery
+from scoter.batch_api import HostsQuery, UrlsQuery
 from scoter.config import Config
 from scoter.core.datum import DbStatus, short_name
 from scoter.core.url import canonical
@@ -96,11 +96,23 @@ def _joined(tables: Sequence[Any], schema: Any) -> Any:
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def host_rows(table: Any, after: str, limit: int) -> RowTable:
-    """Return the rows of hosts after a host, from a table sorted by host."""
-    later = table.filter(pc.greater(table["host"], after)) if after else table
-    page = later.slice(0, limit)
-    return RowTable(page, page["host"][-1].as_py() if later.num_rows > limit else None)
+def host_rows(table: Any, query: HostsQuery) -> RowTable:
+    """Return a page of hosts from a table sorted by host.
+
+    In that order, a page starts after a host; in any other, after a number of rows, because values are not unique.
+    """
+    found = table.filter(pc.match_substring(table["host"], query.contains.lower())) if query.contains else table
+    if query.sort == "host" and not query.descending:
+        later = found.filter(pc.greater(found["host"], query.after)) if query.after else found
+        page = later.slice(0, query.limit)
+        return RowTable(page, page["host"][-1].as_py() if later.num_rows > query.limit else None)
+    if query.after and not (query.after.isdecimal() and query.after.isascii()):
+        raise UsageError(f"{query.after!r} is not the start of a page", where="?after", hint="Give a `next`.")
+    start = min(int(query.after or 0), found.num_rows)
+    end = min(start + query.limit, found.num_rows)
+    order = "descending" if query.descending else "ascending"
+    rows = pc.sort_indices(found, [(query.sort, order), ("host", "ascending")]).slice(start, end - start)
+    return RowTable(found.take(rows), str(end) if end < found.num_rows else None)
 
 
 def segment_rows(crawl: CrawlDir, after: str, limit: int) -> tuple[list[dict[str, Any]], str | None]:

@@ -16,6 +16,9 @@ from scoter.batch_api import (
     SearchResults,
     SqlOrder,
     SqlResult,
+    ViewColumn,
+    ViewInfo,
+    ViewList,
 )
 from scoter.core.url import canonical
 from scoter.errors import UrlError, UsageError
@@ -104,6 +107,36 @@ def _site(question: Question, site: str) -> str:
         return canonical(site if "://" in site else f"http://{site}/").host if site else ""
     except UrlError as error:
         raise UsageError(f"{site!r} is not a site", where="?site", hint="Give a host or a domain.") from error
+
+
+_COLUMNS: Final = "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY ordinal_position"
+VIEWS: Final = {
+    "crawldb": "All known URLs: status, score, when each is due.",
+    "fetches": "Requests of all segments: status, reason, type, size and time of each response.",
+    "pages": "Parsed pages of all segments: title, language, metadata, text, main text and Markdown.",
+    "outlinks": "Links of all parsed pages.",
+    "linkdb": "Inlinks of each URL, after invertlinks.",
+    "hosts": "Facts about each host, after updatehostdb.",
+    "segments": "Segments: when each was made, and its state.",
+    "nodes": "URLs of the link graph with their ranks, after webgraph.",
+    "links": "Links of the link graph.",
+    "host_nodes": "Hosts of the link graph.",
+    "host_links": "Links between hosts.",
+    "domain_nodes": "Registered domains of the link graph.",
+    "domain_links": "Links between registered domains.",
+}
+
+
+@route("GET", CRAWL_PATH + "/views", {200: ResponseSpec("The views.", ViewList)}, problems=(409,))
+async def list_views(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """Describe the views that SQL queries can use, with their columns."""
+    crawl = services.folder.crawl(call.path["name"])
+    table, _ = await services.queries.run(crawl.path, _COLUMNS, most=10_000, seconds=30.0)
+    columns: dict[str, list[ViewColumn]] = {name: [] for name in VIEWS}
+    for row in table.to_pylist():
+        columns.setdefault(row["table_name"], []).append(ViewColumn(row["column_name"], row["data_type"]))
+    found = [ViewInfo(name, VIEWS.get(name, ""), each) for name, each in columns.items() if each]
+    return ApiResponse(msgspec.json.encode(ViewList(found)))
 
 
 @route("POST", CRAWL_PATH + "/sql", {200: _ROWS}, body=SqlOrder, problems=(409,), waits=True)

@@ -1,8 +1,7 @@
-"""What a crawl has found: rows of the crawldb, hosts, segments, one URL, links, archived copies and texts."""
+"""What a crawl has found: rows of the crawldb, hosts, segments, one URL, links and texts."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -17,6 +16,7 @@ from scoter.batch.explain import explain, explanation_facts, summarize
 from scoter.batch.readseg import SegmentEntry, find_entries
 from scoter.batch_api import (
     CopyQuery,
+    HostsQuery,
     LinksQuery,
     ListQuery,
     PageText,
@@ -26,27 +26,25 @@ from scoter.batch_api import (
     UrlQuery,
     UrlsQuery,
 )
-from scoter.core.reply import header
 from scoter.core.url import canonical
 from scoter.engine.sources import source_of
 from scoter.web.asgi import ApiRequest, ApiResponse
 from scoter.web.batch.handlers.crawls import CRAWL_PATH
-from scoter.web.batch.rows import ARROW, RowTable, accepted_form, crawldb_page, encoded_table, host_rows, json_rows
+from scoter.web.batch.rows import (
+    ARROW,
+    RowTable,
+    accepted_form,
+    crawldb_page,
+    encoded_table,
+    host_rows,
+    json_rows,
+)
 from scoter.web.batch.rows import segment_rows as read_segments
 from scoter.web.batch.services import BatchServices
 from scoter.web.problems import problem
 from scoter.web.routes import HandlerResult, ResponseSpec, route
 
 _ROWS: Final = ResponseSpec("Rows.", RowPage, others=(ARROW,))
-_MEDIA_TYPE: Final = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+")
-# A copy comes from a stranger: nothing in it may run, and no browser may take it for something else.
-_SAFE: Final = (
-    (b"content-security-policy", b"sandbox; default-src 'none'"),
-    (b"content-disposition", b"attachment"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cache-control", b"private, no-store"),
-)
 _UNKNOWN: Final = problem(404, "unknown", "The crawl has no such page.")
 
 
@@ -67,16 +65,20 @@ async def list_urls(services: BatchServices, call: ApiRequest[None]) -> HandlerR
     return await services.read(_page, found, call)
 
 
-@route("GET", CRAWL_PATH + "/hosts", {200: _ROWS}, query=ListQuery, problems=(409,))
+@route("GET", CRAWL_PATH + "/hosts", {200: _ROWS}, query=HostsQuery, problems=(409,))
 async def list_hosts(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
-    """Return the hosts of a crawl with their URLs by status, as JSON or Arrow."""
-    query: ListQuery = call.query
+    """Return the hosts of a crawl with their URLs by status, sorted and filtered, as JSON or Arrow."""
+    query: HostsQuery = call.query
     name = call.path["name"]
     crawl = services.folder.crawl(name)
     with open_crawldb(crawl, services.config(name)) as crawldb:
         version = crawldb.version
     table = await services.queries.hosts(name, crawl.path, version)
-    return _page(host_rows(table, query.after, query.limit), call)
+    return await services.read(_hosts, table, query, call)
+
+
+def _hosts(table: Any, query: HostsQuery, call: ApiRequest[Any]) -> ApiResponse:
+    return _page(host_rows(table, query), call)
 
 
 @route(
@@ -153,28 +155,6 @@ def _link_page(url: str, rows: list[dict[str, Any]], query: LinksQuery) -> bytes
 
 @route(
     "GET",
-    CRAWL_PATH + "/copy",
-    {200: ResponseSpec("The archived body, as an attachment.", None, "application/octet-stream")},
-    query=CopyQuery,
-    problems=(404, 409),
-)
-async def show_copy(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
-    """Return the archived copy of a URL, with its content coding removed, as bytes that no browser runs."""
-    found = await services.read(_entry, services, call.path["name"], call.query, _has_copy)
-    if found is None or found.content is None:
-        return problem(404, "no-copy", "The crawl has no archived copy of this URL.")
-    stated = header(found.content.headers, "Content-Type")[:200]
-    told = (b"scoter-content-type", stated.encode("ascii", "ignore")) if _MEDIA_TYPE.match(stated) else None
-    facts = (
-        (b"scoter-segment", found.segment.encode("ascii", "ignore")),
-        (b"scoter-status", b"%d" % found.content.status),
-        *((told,) if told and told[1].isascii() and b"\n" not in told[1] and b"\r" not in told[1] else ()),
-    )
-    return ApiResponse(found.content.body, media_type=b"application/octet-stream", headers=(*_SAFE, *facts))
-
-
-@route(
-    "GET",
     CRAWL_PATH + "/text",
     {200: ResponseSpec("The texts.", PageText)},
     query=CopyQuery,
@@ -182,7 +162,7 @@ async def show_copy(services: BatchServices, call: ApiRequest[None]) -> HandlerR
 )
 async def show_text(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
     """Return the title and the texts of a page."""
-    found = await services.read(_entry, services, call.path["name"], call.query, _has_text)
+    found = await services.read(find_entry, services, call.path["name"], call.query, _has_text)
     if found is None or found.parse_text is None:
         return _UNKNOWN
     page, text = found.parse_data or {}, found.parse_text
@@ -193,16 +173,12 @@ async def show_text(services: BatchServices, call: ApiRequest[None]) -> HandlerR
     )
 
 
-def _has_copy(entry: SegmentEntry) -> bool:
-    return entry.content is not None
-
-
 def _has_text(entry: SegmentEntry) -> bool:
     """Return whether an entry has the text of the page itself, not that of an entry in a feed."""
     return entry.parse_text is not None and entry.parse_text["part_of"] is None
 
 
-def _entry(
+def find_entry(
     services: BatchServices, name: str, query: CopyQuery, fits: Callable[[SegmentEntry], bool]
 ) -> SegmentEntry | None:
     """Return what the newest segment that fits holds of a URL, or the given segment."""

@@ -1,0 +1,32 @@
+// Numbers of URLs by status: as one bar, and in a fixed order with fixed colours.
+
+import { h } from "../dom.js";
+import { number } from "../format.js";
+
+const ORDER = ["fetched", "notmodified", "unfetched", "redir_temp", "redir_perm", "duplicate", "gone", "orphan"];
+const MEANING = {
+  fetched: "fetched",
+  notmodified: "not modified",
+  unfetched: "not fetched yet",
+  redir_temp: "temporary redirect",
+  redir_perm: "permanent redirect",
+  duplicate: "duplicate",
+  gone: "gone",
+  orphan: "orphan",
+};
+
+export const statusName = (status) => MEANING[status] ?? status;
+
+export function inOrder(byStatus) {
+  return Object.entries(byStatus).sort(([one], [other]) => rank(one) - rank(other));
+}
+
+const rank = (status) => (ORDER.includes(status) ? ORDER.indexOf(status) : ORDER.length);
+
+export function statusBar(byStatus) {
+  const items = inOrder(byStatus).filter(([, count]) => count > 0);
+  const total = items.reduce((sum, [, count]) => sum + count, 0);
+  if (!total) return "–";
+  const text = items.map(([status, count]) => `${statusName(status)} ${number(count)}`).join(", ");
+  return h("span", { class: "stack", role: "img", "aria-label": text, title: text }, items.map(([status, count]) => h("span", { class: `part ${status}`, "width%": (count / total) * 100 })));
+}

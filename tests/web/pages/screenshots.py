@@ -1,0 +1,78 @@
+"""Takes a picture of every view: ``python -m tests.web.pages.screenshots FOLDER``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import quote
+
+from tests.web.batch.server import serving_crawls
+from tests.web.pages.browsing import browsing
+
+from scoter.client import CrawlClient
+from scoter.simweb import WebSpec, running
+
+SHAPES = {"wide": (1200, 800, "light"), "dark": (1200, 800, "dark"), "phone": (380, 800, "light")}
+_WAIT = 3_000  # milliseconds, for what is loaded after a view is shown
+
+
+def batch_views(seed: str) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return views by name: their address, and the buttons to press there."""
+    url = quote(seed, safe="")
+    return {
+        "crawls": ("/", ()),
+        "new-crawl": ("/new", ()),
+        "crawl": ("/crawl/news", ()),
+        "running-crawl": ("/crawl/more", ()),
+        "urls": ("/crawl/news/urls", ()),
+        "hosts": ("/crawl/news/hosts", ()),
+        "segments": ("/crawl/news/segments", ()),
+        "url": (f"/crawl/news/url?url={url}", ("Show the page", "Main text")),
+        "unknown-url": (f"/crawl/news/url?url={url}nothing", ()),
+        "search": ("/crawl/news/search?q=river", ()),
+        "reports": ("/crawl/news/reports?report=errors", ()),
+        "sql": ("/crawl/news/sql", ("Run",)),
+        "sql-plot": ("/crawl/news/sql", ("Run", "Plot")),
+        "sql-error": ("/crawl/news/sql?q=select%20nothing", ()),
+        "jobs": ("/crawl/news/jobs", ()),
+        "schedules": ("/schedules", ()),
+        "keys": ("/keys", ()),
+        "not-found": ("/nowhere", ()),
+    }
+
+
+def take_batch(folder: Path) -> None:
+    """Crawl a synthetic web and take pictures of the interface."""
+    with TemporaryDirectory() as made:
+        crawls = Path(made) / "crawls"
+        crawls.mkdir()
+        with (
+            running(WebSpec(hosts=12, pages=300, faults=True, latency=0.05)) as web,
+            serving_crawls(crawls, web.port) as address,
+        ):
+            seeds = web.web.seeds()
+            with CrawlClient(address, timeout=120) as client:
+                client.create("news", seeds, rounds=3, scope="any", index=True)
+                for event in client.watch("news", after=0):
+                    if getattr(event, "state", "") in ("succeeded", "failed"):
+                        break
+                client.schedule("news", "7d", rounds=1)
+                client.create("more", seeds, until_done=True, scope="any", settings={"fetch.threads": 1})
+            for shape, (width, height, scheme) in SHAPES.items():
+                size = {"width": width, "height": height}
+                with browsing(address, color_scheme=scheme, viewport=size) as browser:
+                    for name, (place, buttons) in batch_views(seeds[0]).items():
+                        page = browser.open(place)
+                        for button in buttons:
+                            page.get_by_role("button", name=button, exact=True).click()
+                            page.wait_for_timeout(_WAIT)
+                        page.wait_for_timeout(_WAIT)
+                        page.screenshot(path=folder / f"{name}-{shape}.png", full_page=True)
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    target.mkdir(parents=True, exist_ok=True)
+    take_batch(target)
+    print(f"{len(list(target.glob('*.png')))} pictures in {target}")
