@@ -256,6 +256,20 @@ class DomainRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     note: str = ""
 
 
+class DomainList(Struct, frozen=True):
+    """Domains with a rule, by name; ``next`` is the value of ``after`` for the next page."""
+
+    domains: list[DomainRule]
+    next: str | None = None
+
+
+class DomainsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which page of the rules to return."""
+
+    after: Annotated[str, Meta(max_length=253)] = ""
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
+
+
 class DomainChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The new rule of a domain, replacing the previous one; omitted fields fall back to the configuration."""
 
@@ -310,6 +324,40 @@ class StageTimes(Struct, frozen=True):
     count: int
     median: float | None
     p99: float | None
+
+
+class HistoryPoint(Struct, frozen=True, kw_only=True):
+    """What happened in an interval that ended at ``time``: changes of counts, gauges at its end, times by stage.
+
+    Counts and gauges that are 0 are omitted.
+    """
+
+    time: Instant
+    seconds: float
+    counts: Mapping[str, float]
+    gauges: Mapping[str, float]
+    stages: Mapping[str, StageTimes]
+
+
+class History(Struct, frozen=True):
+    """The statistics of the last hour, oldest first, every 10 seconds."""
+
+    points: list[HistoryPoint]
+
+
+class HistoryQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The time after which to start; all points if omitted."""
+
+    after: Instant | None = None
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True):
+    """Who is logged in: the name and scopes of the key, and when the session ends."""
+
+    name: str
+    scopes: tuple[str, ...]
+    expires: Instant | None
+    needs_key: bool
 
 
 class Statistics(Struct, frozen=True, kw_only=True):

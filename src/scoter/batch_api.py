@@ -418,12 +418,3 @@ class SqlResult(Struct, frozen=True, kw_only=True):
     columns: list[str]
     rows: Rows
     truncated: bool
-
-
-class SessionInfo(Struct, frozen=True, kw_only=True):
-    """Who is logged in: the name and scopes of the key, and when the session ends."""
-
-    name: str
-    scopes: tuple[str, ...]
-    expires: Instant | None
-    needs_key: bool

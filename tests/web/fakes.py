@@ -21,10 +21,11 @@ from scoter.live.acceptance import Acceptance
 from scoter.live.ports import HopReply, StoredRecord, UrlOutcome
 from scoter.live.records import Priority, State, UrlRecord
 from scoter.web.app import Api
-from scoter.web.keys import AccessControl
+from scoter.web.history import StatisticsHistory
 from scoter.web.lookups import Lookup, UrlWaiters
 from scoter.web.metrics import Reading, ServiceMetrics
 from scoter.web.services import Services
+from scoter.web.sessions import SessionAccess, Sessions
 from scoter.web.streams import Streams, StreamTimings
 from scoter.web.webhooks import callback_check
 
@@ -87,7 +88,7 @@ class Bench:
         self.pending: Callable[[str], bool] = lambda url: any(
             row.url == url for row in self.stores.journal._rows.values()
         )
-        access = AccessControl(self.stores.keys, required=required, clock=self.clock.monotonic)
+        access = SessionAccess(self.stores.keys, Sessions(), required=required, clock=self.clock.monotonic)
         self.access = access
         services = Services(
             sink=Acceptance(self.config, self.stores.journal, self.stores.journal, self.stores.rules),
@@ -97,6 +98,7 @@ class Bench:
             rules=self.stores.rules,
             fetching=self.fetching,
             access=access,
+            history=StatisticsHistory(self.metrics),
             keys=self.stores.keys,
             metrics=self.metrics,
             check_callback=callback_check(Guard(self.config)),

@@ -15,9 +15,12 @@
 - ``streams``     event streams
 - ``webhooks``    delivers events to callbacks
 - ``keys``        access control
+- ``sessions``    sessions for browsers, and protection against foreign pages
 - ``metrics``     counters for Prometheus
+- ``history``     statistics of the last hour
 - ``server``      runs uvicorn on the service's sockets
 - ``protocol``    HTTP/1.1 with limits
+- ``pages/``      the web interface
 - ``service/``    the processes of ``scoter serve``
 - ``batch/``      the REST API for batch crawls, served by ``scoter ui``
 

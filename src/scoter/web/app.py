@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from scoter.web.dispatcher import ApiDispatcher
-from scoter.web.handlers import admin, events, fetch, messages, preview, status, urls
+from scoter.web.handlers import admin, events, fetch, messages, preview, sessions, status, urls
 from scoter.web.openapi import LIVE_API
 from scoter.web.services import Services
 
@@ -16,12 +16,17 @@ ROUTES: Final = (
     urls.look_up_many,
     fetch.fetch,
     events.listen,
+    admin.list_domains,
     admin.show_domain,
     admin.set_domain,
     admin.list_keys,
     admin.make_key,
     admin.revoke_key,
+    sessions.show_session,
+    sessions.open_session,
+    sessions.end_session,
     status.stats,
+    status.history,
     status.metrics,
     status.health,
     status.ready,

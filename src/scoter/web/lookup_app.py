@@ -23,6 +23,7 @@ from scoter.web.problems import UNAVAILABLE, problem, refusal, reply_of
 _ONE_PATH: Final = b"/v1/urls"
 _MANY_PATH: Final = b"/v1/urls/lookup"
 _HEALTH_PATH: Final = b"/healthz"
+_UNAUTHORIZED: Final = 401
 _READ_METHODS: Final = ("GET", "HEAD")  # the server omits the body of a response to HEAD
 
 
@@ -53,12 +54,18 @@ class LookupApp:
         if path == _ONE_PATH and method in _READ_METHODS:
             query: bytes = scope["query_string"]
             if query.startswith(b"url=") and b"&" not in query:
-                await self._send("/v1/urls", began, self._one(scope, query), send)
+                reply = self._one(scope, query)
+                if reply.status == _UNAUTHORIZED and _has_cookie(scope["headers"]):
+                    await self._forward(scope, receive, send)  # the core knows the sessions
+                    return
+                await self._send("/v1/urls", began, reply, send)
                 return
         elif path == _MANY_PATH and method == "POST":
-            reply = await self._many(scope, receive)
-            if reply is not None:
-                await self._send("/v1/urls/lookup", began, reply, send)
+            found = await self._many(scope, receive)
+            if found is not None and found.status == _UNAUTHORIZED and _has_cookie(scope["headers"]):
+                await self._forward(scope, receive, send)
+            elif found is not None:
+                await self._send("/v1/urls/lookup", began, found, send)
             return
         elif path == _HEALTH_PATH and method in _READ_METHODS:
             await self._send("/healthz", began, HEALTHY, send)
@@ -100,6 +107,10 @@ class LookupApp:
         except ScoterError:
             reply = reply_of(UNAVAILABLE)
         return reply.with_fields(admission.fields)
+
+
+def _has_cookie(headers: Fields) -> bool:
+    return any(name == b"cookie" for name, _ in headers)
 
 
 def unquote_value(text: bytes) -> str:

@@ -129,13 +129,7 @@ class Histogram(Struct):
 
     def within(self, label: str, share: float) -> float | None:
         """Return the smallest bound that covers a share of the durations; ``None`` if it is beyond the last bound."""
-        buckets = self._buckets[label]
-        wanted, seen = share * sum(buckets), 0
-        for bound, count in zip(self.bounds, buckets, strict=False):
-            seen += count
-            if seen >= wanted:
-                return bound
-        return None
+        return share_within(self.bounds, self._buckets[label], share)
 
     def lines(self) -> Iterator[str]:
         yield from _head(self.name, self.help_text, "histogram")
@@ -146,6 +140,16 @@ class Histogram(Struct):
                 yield f"{self.name}_bucket{_braces([(self.label, label), ('le', bound)])} {total}"
             yield f"{self.name}_sum{_braces([(self.label, label)])} {_number(self._sums[label])}"
             yield f"{self.name}_count{_braces([(self.label, label)])} {total}"
+
+
+def share_within(bounds: Sequence[float], buckets: Sequence[int], share: float) -> float | None:
+    """Return the smallest bound that covers a share of the durations; ``None`` if it is beyond the last bound."""
+    wanted, seen = share * sum(buckets), 0
+    for bound, count in zip(bounds, buckets, strict=False):
+        seen += count
+        if seen >= wanted:
+            return bound
+    return None
 
 
 def render(metrics: Iterable[Metric]) -> bytes:

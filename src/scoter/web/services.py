@@ -15,9 +15,10 @@ from scoter.live.acceptance import TakeResult
 from scoter.live.keys import ApiKeys
 from scoter.live.ports import ContentStore, DomainRuleStore, Fetching
 from scoter.live.records import Message
-from scoter.web.keys import AccessControl
+from scoter.web.history import StatisticsHistory
 from scoter.web.lookups import Lookup, UrlWaiters
 from scoter.web.metrics import ServiceMetrics
+from scoter.web.sessions import SessionAccess
 from scoter.web.streams import Streams
 
 
@@ -43,9 +44,10 @@ class Services(Struct, frozen=True, kw_only=True):
     rules: DomainRuleStore
     fetching: Fetching
     content: ContentStore | None = None
-    access: AccessControl
+    access: SessionAccess
     keys: ApiKeys
     metrics: ServiceMetrics
+    history: StatisticsHistory
     check_callback: Callable[[str], str]
     not_ready: Callable[[], str] = lambda: ""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)

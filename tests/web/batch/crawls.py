@@ -29,8 +29,8 @@ from scoter.web.batch.jobs import Jobs
 from scoter.web.batch.queries import Queries
 from scoter.web.batch.schedules import Schedules
 from scoter.web.batch.services import BatchServices
-from scoter.web.batch.sessions import SessionAccess, Sessions
 from scoter.web.batch.summaries import Summaries
+from scoter.web.sessions import SessionAccess, Sessions
 from scoter.web.streams import StreamTimings
 
 NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 from tests.web.batch.crawls import BatchBench
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.web.batch.sessions import Sessions
+from scoter.web.sessions import Sessions
 
 OWN = ("Origin", "http://127.0.0.1:8010")
 

@@ -13,7 +13,6 @@
 - ``rows``           pages of rows, as JSON or Arrow
 - ``queries``        runs queries in processes of their own
 - ``query_process``  such a process
-- ``sessions``       sessions for browsers, and protection against foreign pages
 
 The records of the API are in ``scoter.batch_api``.
 """

@@ -20,19 +20,19 @@ from scoter.web.asgi import App, Cors
 from scoter.web.batch.commands import CommandCatalogue
 from scoter.web.batch.crawl_folder import CrawlFolder
 from scoter.web.batch.feeds import ProgressFeeds
-from scoter.web.batch.handlers import copies, crawls, jobs, questions, results, sessions
+from scoter.web.batch.handlers import copies, crawls, jobs, questions, results
 from scoter.web.batch.jobs import Jobs
 from scoter.web.batch.queries import Queries
 from scoter.web.batch.schedules import Schedules
 from scoter.web.batch.services import BatchServices, batch_problem
-from scoter.web.batch.sessions import SessionAccess, Sessions
 from scoter.web.batch.summaries import Summaries
 from scoter.web.dispatcher import ApiDispatcher
-from scoter.web.handlers import admin, status
+from scoter.web.handlers import admin, sessions, status
 from scoter.web.openapi import ApiInfo
 from scoter.web.pages.files import Pages
 from scoter.web.server import HttpServer
 from scoter.web.service.plan import ServiceFolder
+from scoter.web.sessions import SessionAccess, Sessions
 
 _log = logging.getLogger(__name__)
 _USES_EVERY: Final = 60.0
@@ -119,7 +119,9 @@ class BatchServer:
             feeds=ProgressFeeds(most=own.web.streams),
             queries=Queries(),
             config=config,
-            access=SessionAccess(keys, Sessions(), required=needs_keys, any_host=any_host),
+            access=SessionAccess(
+                keys, Sessions(), required=needs_keys, any_host=any_host, origins=own.web.cors_origins
+            ),
             keys=keys,
             web=own.web,
         )

@@ -23,10 +23,10 @@ from scoter.web.batch.feeds import ProgressFeeds
 from scoter.web.batch.jobs import CrawlBusy, Jobs, NoSuchJob, TooManyJobs
 from scoter.web.batch.queries import Queries, QueriesBusy, QueryRefused, QueryTimeout
 from scoter.web.batch.schedules import NoSuchSchedule, Schedules, TooManySchedules
-from scoter.web.batch.sessions import SessionAccess
 from scoter.web.batch.summaries import Summaries
 from scoter.web.metrics import Counter, Histogram, render
 from scoter.web.problems import UNAVAILABLE, problem
+from scoter.web.sessions import SessionAccess
 
 T = TypeVar("T")
 

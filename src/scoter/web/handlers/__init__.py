@@ -6,5 +6,6 @@
 - ``fetch``     direct fetches
 - ``events``    event streams
 - ``status``    statistics, metrics, health checks and the OpenAPI document
+- ``sessions``  sessions for browsers
 - ``admin``     domain rules and API keys
 """

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scoter.api import DomainChange, DomainRule, KeyInfo, KeyList, KeyOrder, NewKey, Problem
+from scoter.api import DomainChange, DomainList, DomainRule, DomainsQuery, KeyInfo, KeyList, KeyOrder, NewKey, Problem
 from scoter.core.domain import registered_domain
 from scoter.core.url import canonical
 from scoter.errors import UrlError
@@ -22,6 +22,16 @@ _ADDRESS = re.compile(r"^\[[0-9A-Fa-f:.]+\]$")
 _LONGEST_NAME = 253  # RFC 1035 2.3.4, without the last dot
 _FOREIGN = "/?#@\\:[]"
 _NO_DOMAIN = problem(422, "invalid", "This is not a domain name.", where="/domain")
+
+
+@route("GET", "/v1/domains", {200: ResponseSpec("The rules, by domain.", DomainList)}, query=DomainsQuery)
+async def list_domains(services: Services, call: ApiRequest[None]) -> HandlerResult:
+    """List the domains that have a rule."""
+    query: DomainsQuery = call.query
+    later = sorted((rule for rule in services.rules.all() if rule.domain > query.after), key=lambda rule: rule.domain)
+    page = later[: query.limit]
+    found = DomainList(page, page[-1].domain if len(later) > query.limit else None)
+    return ApiResponse(msgspec.json.encode(found))
 
 
 @route("GET", _DOMAIN_PATH, {200: ResponseSpec("The rule; only the name if none is set.", DomainRule)})

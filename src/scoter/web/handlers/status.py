@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from scoter.api import Health, Statistics
+from scoter.api import Health, History, HistoryQuery, Statistics
 from scoter.web.asgi import HEALTHY, ApiRequest, ApiResponse
 from scoter.web.metrics import MEDIA_TYPE
 from scoter.web.problems import problem
@@ -16,6 +16,13 @@ from scoter.web.services import Services
 async def stats(services: Services, call: ApiRequest[None]) -> HandlerResult:
     """Return statistics of the service."""
     return ApiResponse(msgspec.json.encode(services.metrics.statistics()))
+
+
+@route("GET", "/v1/history", {200: ResponseSpec("The last hour.", History)}, query=HistoryQuery)
+async def history(services: Services, call: ApiRequest[None]) -> HandlerResult:
+    """Return the statistics of the last hour, in intervals of 10 seconds."""
+    query: HistoryQuery = call.query
+    return ApiResponse(msgspec.json.encode(History(services.history.since(query.after))))
 
 
 @route("GET", "/metrics", {200: ResponseSpec("The metrics.", None, "text/plain")})

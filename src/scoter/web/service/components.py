@@ -33,7 +33,7 @@ from scoter.parse import ContentParser
 from scoter.parse.html.elements import KINDS
 from scoter.store.warc import ArchiveInfo
 from scoter.web.app import Api
-from scoter.web.keys import AccessControl
+from scoter.web.history import StatisticsHistory
 from scoter.web.lookups import Lookup, UrlWaiters
 from scoter.web.metrics import Reading, ServiceMetrics
 from scoter.web.service.admission import CachedDomainRules, RoomCheckedSink, is_forced, is_pending
@@ -41,6 +41,7 @@ from scoter.web.service.cleanup import Cleanup, SteadyClock
 from scoter.web.service.metrics_channel import MetricsReceiver
 from scoter.web.service.plan import ServicePlan
 from scoter.web.services import Services
+from scoter.web.sessions import SessionAccess, Sessions
 from scoter.web.streams import Streams
 from scoter.web.webhooks import CurlPoster, Webhooks, callback_check
 
@@ -65,6 +66,7 @@ class CoreComponents:
         self.fetchers = fetchers
         self.is_stopping = False
         self.metrics = ServiceMetrics(readings(self))
+        self.history = StatisticsHistory(self.metrics)
         self.floor = DiskFloor(folder.root, config.store.disk_floor)
         self.timings = OutcomeTimings()
         self.log = FetchLog(folder.log, stores.events, self.timings)
@@ -104,7 +106,13 @@ class CoreComponents:
             on_done=self._done,
         )
         acceptance = Acceptance(config, stores.journal, stores.journal, rules, on_accepted=self.scheduler.wake)
-        access = AccessControl(stores.keys, required=plan.needs_keys, any_host=plan.any_host)
+        access = SessionAccess(
+            stores.keys,
+            Sessions(),
+            required=plan.needs_keys,
+            any_host=plan.any_host,
+            origins=web.cors_origins,
+        )
         self.metrics_receiver = MetricsReceiver(folder.metrics_socket, self.metrics, access, stores.keys.add_uses)
         self.api = Api(
             Services(
@@ -125,6 +133,7 @@ class CoreComponents:
                 keys=stores.keys,
                 access=access,
                 metrics=self.metrics,
+                history=self.history,
                 check_callback=callback_check(guard),
                 not_ready=self.not_ready,
                 clock=utc_now,

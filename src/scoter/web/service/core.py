@@ -73,6 +73,7 @@ class CoreProcess:
             _named("fetch log", components.log.run()),
             _named("cleanup", components.cleanup.run()),
             _named("metrics", components.metrics_receiver.run()),
+            _named("history", components.history.run()),
         ]
 
     async def until(self, link: SupervisorLink) -> int:

@@ -19,6 +19,7 @@ from scoter.web.keys import AccessControl
 from scoter.web.lookup_app import LookupApp
 from scoter.web.lookups import Lookup
 from scoter.web.metrics import LookupMetrics
+from scoter.web.pages.files import Pages
 from scoter.web.proxy import CoreProxy
 from scoter.web.server import HttpServer
 from scoter.web.service.admission import is_pending
@@ -39,7 +40,8 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             folder.socket, most=web.passed_on, note=lambda: metrics.answered("passed on", 503, metrics.clock())
         )
         app = LookupApp(Lookup(records, partial(is_pending, reader)), access, proxy, metrics=metrics, web=web)
-        served: App = Cors(app, web.cors_origins) if web.cors_origins else app
+        allowed: App = Cors(app, web.cors_origins) if web.cors_origins else app
+        served = Pages(allowed, "live")
         public = socket.socket(fileno=int(sys.argv[2]))
         keep_alive = round(web.kept_alive.total_seconds())
         server = HttpServer(served, [public], limits=web, keep_alive=keep_alive, note=metrics.refused)

@@ -5,5 +5,4 @@
 - ``results``    rows of the crawldb, hosts, segments, links, texts
 - ``copies``     archived copies, as bytes and in a sandbox
 - ``questions``  search, reports and SQL
-- ``sessions``   sessions for browsers
 """

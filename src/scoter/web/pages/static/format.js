@@ -20,6 +20,7 @@ export function bytes(value) {
 
 export function seconds(value) {
   if (value === undefined || value === null) return "–";
+  if (value === 0) return "0 s";
   if (value < 0.0995) return `${short.format(value * 1000)} ms`;
   if (value < 60) return `${short.format(value)} s`;
   if (value < 3600) return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
@@ -34,6 +35,8 @@ export function time(text) {
   const at = new Date(text);
   return Number.isNaN(at.getTime()) ? String(text) : at.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 }
+
+export const clock = (text) => new Date(text).toLocaleTimeString("en-GB");
 
 export function ago(text) {
   if (!text) return "–";

@@ -11,12 +11,15 @@ const SCOPES = [
   ["admin", "Manage keys; includes the others."],
 ];
 
+const isLive = document.querySelector("meta[name=scoter-service]").content === "live";
+const command = isLive ? "serve" : "ui FOLDER";
+
 export async function keysView({ signal }) {
   const node = h("div", null, h("h1", null, "API keys"));
   const session = await get(path("session"), {}, signal);
   if (!session.needs_key) {
     // Without keys nobody is known, so nobody may create one that stays valid.
-    node.append(panel(null, empty("This server answers on this machine only, without keys."), h("p", null, "Keys are managed here if the server requires them. Create the first one on the command line, then start with --with-keys:"), h("pre", { class: "wrap" }, "scoter ui FOLDER --new-key NAME --scopes admin\nscoter ui FOLDER --with-keys")));
+    node.append(panel(null, empty("This server answers on this machine only, without keys."), h("p", null, "Keys are managed here if the server requires them. Create the first one on the command line, then start with --with-keys:"), h("pre", { class: "wrap" }, `scoter ${command} --new-key NAME --scopes admin\nscoter ${command} --with-keys`)));
     return { title: "API keys", node };
   }
   const box = h("div");

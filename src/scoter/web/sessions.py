@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
@@ -83,9 +83,20 @@ class SessionAccess(AccessControl):
     authorised by a key must come from a page of this server: its Origin must be that of the Host header.
     """
 
-    def __init__(self, keys: KeyCheck, sessions: Sessions, *, required: bool, any_host: bool = False) -> None:
-        super().__init__(keys, required=required, any_host=any_host)
+    def __init__(
+        self,
+        keys: KeyCheck,
+        sessions: Sessions,
+        *,
+        required: bool,
+        any_host: bool = False,
+        origins: Iterable[str] = (),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``origins`` are those whose pages may use the API without a key; ``*`` for all."""
+        super().__init__(keys, required=required, any_host=any_host, clock=clock)
         self.sessions = sessions
+        self._origins = frozenset(origin.encode() for origin in origins)
 
     def admit(self, headers: Fields, needed: KeyScope | None, method: str = "GET") -> Admission:
         fields = dict(headers)
@@ -93,7 +104,8 @@ class SessionAccess(AccessControl):
             return super().admit(headers, needed, method)
         secret = session_secret(fields.get(b"cookie", b""))
         session = self.sessions.find(secret) if secret else None
-        if method not in _SAFE:
+        is_allowed = session is None and bool(self._origins & {fields.get(b"origin", b""), b"*"})
+        if method not in _SAFE and not is_allowed:
             refused = _check_origin(fields.get(b"origin"), fields.get(b"host", b""), required=session is not None)
             if refused is not None:
                 return Admission(refusal=refused)

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
-from scoter.batch_api import SessionInfo
+from scoter.api import SessionInfo
 from scoter.live.keys import ApiKey
 from scoter.web.asgi import NO_STORE, ApiRequest, ApiResponse
-from scoter.web.batch.services import BatchServices
-from scoter.web.batch.sessions import LIFETIME, is_behind_tls, session_cookie, session_secret
+from scoter.web.keys import KeyCheck
 from scoter.web.problems import problem
 from scoter.web.routes import HandlerResult, ResponseSpec, route
+from scoter.web.sessions import LIFETIME, SessionAccess, is_behind_tls, session_cookie, session_secret
+
+
+class SessionServices(Protocol):
+    """What the handlers of sessions need."""
+
+    @property
+    def access(self) -> SessionAccess: ...
+
+    @property
+    def keys(self) -> KeyCheck: ...
+
 
 _PATH: Final = "/v1/session"
 _KEY_NEEDED: Final = problem(
@@ -21,7 +32,7 @@ _KEY_NEEDED: Final = problem(
 )
 
 
-def _key(services: BatchServices, call: ApiRequest[None]) -> tuple[ApiKey | None, datetime | None, str]:
+def _key(services: SessionServices, call: ApiRequest[None]) -> tuple[ApiKey | None, datetime | None, str]:
     """Return the key of a request, the end of its session, and the token in its Authorization header."""
     scheme, _, token = call.headers.get(b"authorization", b"").partition(b" ")
     if scheme.lower() == b"bearer":
@@ -34,13 +45,13 @@ def _key(services: BatchServices, call: ApiRequest[None]) -> tuple[ApiKey | None
 
 
 @route("GET", _PATH, {200: ResponseSpec("Who is asking.", SessionInfo)})
-async def show_session(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+async def show_session(services: SessionServices, call: ApiRequest[None]) -> HandlerResult:
     """Show the name and scopes of the key or session."""
     key, ends, _ = _key(services, call)
     return ApiResponse(msgspec.json.encode(_info(services, key, ends)), headers=NO_STORE)
 
 
-def _info(services: BatchServices, key: ApiKey | None, ends: datetime | None) -> SessionInfo:
+def _info(services: SessionServices, key: ApiKey | None, ends: datetime | None) -> SessionInfo:
     return SessionInfo(
         name=key.name if key is not None else "",
         scopes=key.scopes if key is not None else ("read", "submit", "admin"),
@@ -50,7 +61,7 @@ def _info(services: BatchServices, key: ApiKey | None, ends: datetime | None) ->
 
 
 @route("POST", _PATH, {201: ResponseSpec("The session; Set-Cookie has its secret.", SessionInfo)})
-async def open_session(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+async def open_session(services: SessionServices, call: ApiRequest[None]) -> HandlerResult:
     """Exchange the key in the Authorization header for a session cookie."""
     key, _, token = _key(services, call)
     if key is None or not token:
@@ -63,7 +74,7 @@ async def open_session(services: BatchServices, call: ApiRequest[None]) -> Handl
 
 
 @route("DELETE", _PATH, {200: ResponseSpec("The session has ended.", SessionInfo)})
-async def end_session(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+async def end_session(services: SessionServices, call: ApiRequest[None]) -> HandlerResult:
     """End the session at once, and delete the cookie."""
     key, _, _ = _key(services, call)
     services.access.sessions.end(session_secret(call.headers.get(b"cookie", b"")))

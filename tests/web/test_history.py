@@ -1,0 +1,47 @@
+"""The statistics of the last hour."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from scoter.web.history import KEPT, StatisticsHistory
+from scoter.web.metrics import ServiceMetrics
+
+START = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+class Clock:
+    """A clock that moves ten seconds per reading."""
+
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=10)
+        return self.now
+
+
+def test_points_have_the_changes_of_their_interval() -> None:
+    metrics = ServiceMetrics()
+    history = StatisticsHistory(metrics, clock=Clock())
+    metrics.messages.add("accepted", by=3)
+    metrics.stages.observe("fetch", 0.02)
+    history.sample()
+    metrics.messages.add("accepted")
+    metrics.stages.observe("fetch", 4.0)
+    history.sample()
+
+    first, second = history.since(None)
+    assert (first.counts, second.counts) == ({"messages.accepted": 3}, {"messages.accepted": 1})
+    assert (first.stages["fetch"].p99, second.stages["fetch"].median) == (0.025, 5.0)
+    assert history.since(first.time) == [second]
+
+
+def test_only_the_last_hour_is_kept() -> None:
+    history = StatisticsHistory(ServiceMetrics(), clock=Clock())
+    for _ in range(400):
+        history.sample()
+
+    found = history.since(None)
+    assert found[-1].time - found[0].time < KEPT
+    assert len(found) == 360
