@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 from tests.web.batch.server import serving_crawls
 from tests.web.pages.browsing import browsing
+from tests.web.service.running import pages, service
 
 from scoter.client import CrawlClient
 from scoter.simweb import WebSpec, running
@@ -71,8 +73,42 @@ def take_batch(folder: Path) -> None:
                         page.screenshot(path=folder / f"{name}-{shape}.png", full_page=True)
 
 
+LIVE_VIEWS = {
+    "live-dashboard": "/",
+    "live-submit": "/submit",
+    "live-lookup": "/url?url=URL",
+    "live-unknown-url": "/url?url=http://unknown.test/",
+    "live-events": "/events?after=0",
+    "live-domains": "/domains",
+    "live-domain": "/domains?domain=grebe0.test",
+    "live-keys": "/keys",
+}
+
+
+def take_live(folder: Path) -> None:
+    """Run a live service over a synthetic web and take pictures of the interface."""
+    spec = WebSpec(hosts=20, pages=200, faults=True, latency=0.05)
+    urls = pages(spec, 60)
+    with TemporaryDirectory() as made, running(spec) as web, service(Path(made) / "live", web.port) as live:
+        live.ask("PUT", "/v1/domains/slow.test", {"delay": 30, "note": "asked us to be slow"})
+        for at, url in enumerate(urls):
+            live.submit(url, urls[0], force=True, id=str(at))
+            time.sleep(0.5)
+        for shape, (width, height, scheme) in SHAPES.items():
+            size = {"width": width, "height": height}
+            with browsing(f"http://127.0.0.1:{live.port}", color_scheme=scheme, viewport=size) as browser:
+                for name, place in LIVE_VIEWS.items():
+                    page = browser.open(place.replace("URL", quote(urls[0], safe="")))
+                    if name == "live-submit":
+                        page.get_by_label("Message").fill(f"look at {urls[0]}, {urls[1]} and gopher://old.test/")
+                        page.get_by_role("button", name="Submit").click()
+                    page.wait_for_timeout(_WAIT)
+                    page.screenshot(path=folder / f"{name}-{shape}.png", full_page=True)
+
+
 if __name__ == "__main__":
     target = Path(sys.argv[1])
     target.mkdir(parents=True, exist_ok=True)
     take_batch(target)
+    take_live(target)
     print(f"{len(list(target.glob('*.png')))} pictures in {target}")

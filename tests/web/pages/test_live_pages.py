@@ -29,7 +29,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 @pytest.fixture
 def browser(live: Service) -> Iterator[Browsing]:
-    with browsing(live.url.rstrip("/")) as found:
+    with browsing(f"http://127.0.0.1:{live.port}") as found:
         yield found
         assert found.complaints == []
         assert found.dialogs == []
@@ -79,7 +79,7 @@ def test_a_domain_is_blocked_and_unblocked(browser: Browsing, live: Service) -> 
 def test_no_live_view_has_serious_axe_findings_or_overflows_a_phone(live: Service) -> None:
     axe = axe_source()
     found: list[str] = []
-    with browsing(live.url.rstrip("/"), viewport={"width": 360, "height": 740}) as browser:
+    with browsing(f"http://127.0.0.1:{live.port}", viewport={"width": 360, "height": 740}) as browser:
         for place in ("/", "/submit", f"/url?url={PAGES[0]}", "/events?after=0", "/domains?domain=a.test", "/keys"):
             page = browser.open(place)
             if axe is not None:
@@ -92,18 +92,21 @@ def test_no_live_view_has_serious_axe_findings_or_overflows_a_phone(live: Servic
 def test_a_session_replaces_the_key_in_every_process(tmp_path: Path) -> None:
     folder = tmp_path / "live"
     _, token = asyncio.run(make_key(ServiceFolder(folder), "me", ["admin"], None))
-    with hostile_site() as port, service(folder, port, "--with-keys") as live:
-        with browsing(live.url.rstrip("/")) as browser:
-            page = browser.open("/submit")
-            page.get_by_label("API key").fill(token)
-            page.get_by_role("button", name="Log in").click()
-            page.get_by_label("Message").fill("http://www.hostile.test/ http://www.hostile.test/error")
-            page.get_by_role("button", name="Submit").click()
-            page.locator(".card .state.ok").wait_for()
-            page.locator(".card a").first.click()
-            page.get_by_role("heading", name="Record").wait_for()
-            browser.open("/events?after=0")
-            page.get_by_role("link", name="http://www.hostile.test/", exact=True).wait_for()
-            assert page.locator("main script, main img, main [onerror], main a[href^='javascript:']").count() == 0
-            assert browser.dialogs == []
-            assert browser.complaints == []
+    with (
+        hostile_site() as port,
+        service(folder, port, options=["--with-keys"]) as live,
+        browsing(f"http://127.0.0.1:{live.port}") as browser,
+    ):
+        page = browser.open("/submit")
+        page.get_by_label("API key").fill(token)
+        page.get_by_role("button", name="Log in").click()
+        page.get_by_label("Message").fill("http://www.hostile.test/ http://www.hostile.test/error")
+        page.get_by_role("button", name="Submit").click()
+        page.locator(".card .state.ok").wait_for()
+        page.locator(".card a").first.click()
+        page.get_by_role("heading", name="Record").wait_for()
+        browser.open("/events?after=0")
+        page.get_by_role("link", name="http://www.hostile.test/", exact=True).wait_for()
+        assert page.locator("main script, main img, main [onerror], main a[href^='javascript:']").count() == 0
+        assert browser.dialogs == []
+        assert browser.complaints == []

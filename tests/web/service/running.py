@@ -133,12 +133,14 @@ def settings(web: int, *more: str) -> list[str]:
 
 
 @contextmanager
-def service(folder: Path, web: int, *more: str, log: IO[str] | None = None) -> Iterator[Service]:
+def service(
+    folder: Path, web: int, *more: str, log: IO[str] | None = None, options: Sequence[str] = ()
+) -> Iterator[Service]:
     """Run a service until the block ends, then stop or kill it; its output goes to ``log``, or to stderr."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("SCOTER")}
     command = [sys.executable, "-m", "scoter.cli.main", "serve", "--json", "--dir", str(folder), "--port", "0"]
     with subprocess.Popen(
-        [*command, *settings(web, *more)], stdout=subprocess.PIPE, stderr=log, text=True, env=environment
+        [*command, *options, *settings(web, *more)], stdout=subprocess.PIPE, stderr=log, text=True, env=environment
     ) as process:
         try:
             assert process.stdout is not None
