@@ -256,6 +256,38 @@ class DomainRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     note: str = ""
 
 
+class DeliveryInfo(Struct, frozen=True, kw_only=True):
+    """A webhook delivery that was not received: why it failed last, and when it is tried again or was given up."""
+
+    id: str
+    callback: str
+    message: str
+    url: str
+    state: Literal["waiting", "retrying", "given-up"]
+    tries: int
+    why: str
+    retry_in: float | None
+    given_up: Instant | None
+
+
+class DeliveryList(Struct, frozen=True):
+    """Deliveries, newest first; those that were received are not kept."""
+
+    deliveries: list[DeliveryInfo]
+
+
+class DeliveriesQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many deliveries to return."""
+
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 100
+
+
+class Resent(Struct, frozen=True):
+    """A delivery that is sent again now."""
+
+    id: str
+
+
 class DomainList(Struct, frozen=True):
     """Domains with a rule, by name; ``next`` is the value of ``after`` for the next page."""
 

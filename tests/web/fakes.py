@@ -98,6 +98,7 @@ class Bench:
             rules=self.stores.rules,
             fetching=self.fetching,
             access=access,
+            deliveries=self.stores.deliveries,
             history=StatisticsHistory(self.metrics),
             keys=self.stores.keys,
             metrics=self.metrics,

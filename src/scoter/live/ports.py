@@ -135,6 +135,15 @@ class Delivery(Struct, frozen=True, kw_only=True):
     tries: int = 0
 
 
+class DeliveryStatus(Struct, frozen=True, kw_only=True):
+    """A delivery that was not received: why it failed last, how long until the next try, or when it was given up."""
+
+    delivery: Delivery
+    why: str = ""
+    again_in: timedelta | None = None
+    given_up: datetime | None = None
+
+
 class Deliveries(Protocol):
     """Events to be posted to callbacks, kept until delivered or given up."""
 
@@ -147,6 +156,12 @@ class Deliveries(Protocol):
 
     async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
         """Reschedule deliveries that were not attempted; this does not count as a failure."""
+
+    def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
+        """Return deliveries that are pending or were given up, newest first."""
+
+    async def resend(self, delivery: str) -> bool:
+        """Make a delivery due now, even one that was given up; return whether there is such a delivery."""
 
 
 class HopReply(Struct, frozen=True):

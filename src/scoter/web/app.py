@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from scoter.web.dispatcher import ApiDispatcher
-from scoter.web.handlers import admin, events, fetch, messages, preview, sessions, status, urls
+from scoter.web.handlers import admin, deliveries, events, fetch, messages, preview, sessions, status, urls
 from scoter.web.openapi import LIVE_API
 from scoter.web.services import Services
 
@@ -19,6 +19,8 @@ ROUTES: Final = (
     admin.list_domains,
     admin.show_domain,
     admin.set_domain,
+    deliveries.list_deliveries,
+    deliveries.resend_delivery,
     admin.list_keys,
     admin.make_key,
     admin.revoke_key,

@@ -13,7 +13,7 @@ from msgspec import Struct
 from scoter.config.sections.live import WebSettings
 from scoter.live.acceptance import TakeResult
 from scoter.live.keys import ApiKeys
-from scoter.live.ports import ContentStore, DomainRuleStore, Fetching
+from scoter.live.ports import ContentStore, Deliveries, DomainRuleStore, Fetching
 from scoter.live.records import Message
 from scoter.web.history import StatisticsHistory
 from scoter.web.lookups import Lookup, UrlWaiters
@@ -42,6 +42,8 @@ class Services(Struct, frozen=True, kw_only=True):
     waiters: UrlWaiters
     streams: Streams
     rules: DomainRuleStore
+    deliveries: Deliveries
+    wake_deliveries: Callable[[], None] = lambda: None
     fetching: Fetching
     content: ContentStore | None = None
     access: SessionAccess

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.live.journal_rules import MOST_GIVEN_UP
-from scoter.live.ports import Delivery, FailedDelivery, JournalEntry
+from scoter.live.ports import Delivery, DeliveryStatus, FailedDelivery, JournalEntry
 from scoter.live.records import Event, UrlRecord
 
 MOST: Final = 100_000
@@ -60,6 +60,7 @@ class MemoryEvents:
 class _DeliveryState(Struct):
     delivery: Delivery
     due: float = 0.0
+    why: str = ""
 
 
 class MemoryDeliveries:
@@ -99,11 +100,31 @@ class MemoryDeliveries:
         if found is None:
             return
         found.delivery = replace(found.delivery, tries=found.delivery.tries + 1)
+        found.why = why
         if again_in is None:
             del self._pending[delivery]
             self._given_up.append(FailedDelivery(delivery=found.delivery, why=why, at=self._clock()))
         else:
             found.due = self._lease_clock() + again_in.total_seconds()
+
+    def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
+        now = self._lease_clock()
+        pending = [
+            DeliveryStatus(delivery=each.delivery, why=each.why, again_in=timedelta(seconds=max(0.0, each.due - now)))
+            for each in self._pending.values()
+        ]
+        ended = [DeliveryStatus(delivery=each.delivery, why=each.why, given_up=each.at) for each in self._given_up]
+        return sorted((*pending, *ended), key=lambda each: -each.delivery.event.number)[:most]
+
+    async def resend(self, delivery: str) -> bool:
+        for each in self._given_up:
+            if each.delivery.id == delivery:
+                self._given_up.remove(each)
+                self._pending[delivery] = _DeliveryState(each.delivery, self._lease_clock(), each.why)
+                return True
+        if delivery in self._pending:
+            self._pending[delivery].due = self._lease_clock()
+        return delivery in self._pending
 
     async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
         for each, pause in again_in.items():

@@ -199,6 +199,23 @@ class DeliveriesContract:
         assert [await stores.deliveries.prune(1) for _ in range(3)] == [1, 1, 0]
         assert list(stores.deliveries.given_up(10)) == []
 
+    async def test_unfinished_deliveries_are_listed_and_resent_on_request(self, stores: Stores, time: Time) -> None:
+        await announce(stores, "a", "b", callback="https://hook.example/")
+        first, second = await stores.deliveries.due(10, timedelta(seconds=60))
+        await stores.deliveries.failed(first.id, None, "HTTP 500")
+        await stores.deliveries.failed(second.id, timedelta(hours=1), "HTTP 503")
+
+        listed = stores.deliveries.unfinished(10)
+        assert [(each.delivery.id, each.why) for each in listed] == [(second.id, "HTTP 503"), (first.id, "HTTP 500")]
+        assert listed[0].again_in == timedelta(hours=1)
+        assert listed[1].given_up is not None
+        assert await stores.deliveries.due(10, timedelta(seconds=60)) == []
+
+        assert await stores.deliveries.resend(first.id)
+        assert not await stores.deliveries.resend("unknown")
+        assert [each.id for each in await stores.deliveries.due(10, timedelta(seconds=60))] == [first.id]
+        assert stores.deliveries.unfinished(1)[0].delivery.id == second.id
+
     async def test_delivery_outlives_its_event(self, make: Make) -> None:
         stores = make(events_most=0)
         await announce(stores, "a", callback=HOOK)

@@ -81,6 +81,7 @@ LIVE_VIEWS = {
     "live-events": "/events?after=0",
     "live-domains": "/domains",
     "live-domain": "/domains?domain=grebe0.test",
+    "live-deliveries": "/deliveries",
     "live-keys": "/keys",
 }
 

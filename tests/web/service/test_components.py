@@ -58,6 +58,7 @@ class FakeComponents:
         self.log = Task()
         self.cleanup = Task()
         self.metrics_receiver = Task()
+        self.history = Task()
 
 
 def running(parts: FakeComponents) -> CoreProcess:

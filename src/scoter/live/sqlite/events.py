@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from scoter.live.clock import from_micros, to_micros
-from scoter.live.ports import Delivery, FailedDelivery
+from scoter.live.ports import Delivery, DeliveryStatus, FailedDelivery
 from scoter.live.records import Event, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 
@@ -135,6 +135,31 @@ class SqliteDeliveries:
         )
         rows = self._db.reader.all(query, (most,))
         return [FailedDelivery(delivery=_delivery(row[:4]), why=row[4], at=from_micros(row[5])) for row in rows]
+
+    def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
+        """Return deliveries that are pending or were given up, newest first."""
+        query = "SELECT id, callback, event, tries, why, due, ended FROM deliveries ORDER BY number DESC LIMIT ?"
+        now = self._db.lease_clock()
+        return [
+            DeliveryStatus(
+                delivery=_delivery(row[:4]),
+                why=row[4],
+                again_in=None if row[5] is None else timedelta(seconds=max(0.0, row[5] - now)),
+                given_up=None if row[6] is None else from_micros(row[6]),
+            )
+            for row in self._db.reader.all(query, (most,))
+        ]
+
+    async def resend(self, delivery: str) -> bool:
+        """Make a delivery due now, even one that was given up, unless it is under way."""
+
+        def change(connection: sqlite3.Connection) -> bool:
+            known = connection.execute("SELECT 1 FROM deliveries WHERE id = ?", (delivery,)).fetchone()
+            update = "UPDATE deliveries SET due = ?, ended = NULL WHERE id = ? AND lent = 0"
+            connection.execute(update, (self._db.lease_clock(), delivery))
+            return known is not None
+
+        return await self._db.write(change)
 
     def waiting(self, most: int) -> int:
         """Return how many deliveries are pending, counting up to ``most``."""

@@ -128,6 +128,8 @@ class CoreComponents:
                 waiters=self.waiters,
                 streams=self.streams,
                 rules=rules,
+                deliveries=stores.deliveries,
+                wake_deliveries=self.webhooks.wake,
                 fetching=fetchers,
                 content=content,
                 keys=stores.keys,

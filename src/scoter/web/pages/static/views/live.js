@@ -1,6 +1,7 @@
 // The views of `scoter serve`, by address.
 
 import { dashboardView } from "./dashboard.js";
+import { deliveriesView } from "./deliveries.js";
 import { domainsView } from "./domains.js";
 import { eventsView } from "./events.js";
 import { keysView } from "./keys.js";
@@ -12,6 +13,7 @@ export const liveMenu = [
   ["#/url", "Look up", "url"],
   ["#/events", "Events", "events"],
   ["#/domains", "Domains", "domains"],
+  ["#/deliveries", "Deliveries", "deliveries"],
   ["#/keys", "Keys", "keys"],
 ];
 
@@ -21,5 +23,6 @@ export const liveViews = [
   ["/url", lookupView],
   ["/events", eventsView],
   ["/domains", domainsView],
+  ["/deliveries", deliveriesView],
   ["/keys", keysView],
 ];

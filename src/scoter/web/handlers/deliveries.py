@@ -1,0 +1,53 @@
+"""Webhook deliveries: what was not received, and sending it again."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from scoter.api import DeliveriesQuery, DeliveryInfo, DeliveryList, Resent
+from scoter.live.ports import DeliveryStatus
+from scoter.web.asgi import ApiRequest, ApiResponse
+from scoter.web.problems import problem
+from scoter.web.routes import HandlerResult, ResponseSpec, route
+from scoter.web.services import Services
+
+
+@route("GET", "/v1/deliveries", {200: ResponseSpec("The deliveries.", DeliveryList)}, query=DeliveriesQuery)
+async def list_deliveries(services: Services, call: ApiRequest[None]) -> HandlerResult:
+    """List the webhook deliveries that were not received, newest first."""
+    query: DeliveriesQuery = call.query
+    found = [_info(each) for each in services.deliveries.unfinished(query.limit)]
+    return ApiResponse(msgspec.json.encode(DeliveryList(found)))
+
+
+@route(
+    "POST",
+    "/v1/deliveries/{id}/resend",
+    {202: ResponseSpec("It is sent again now.", Resent)},
+    scope="submit",
+    problems=(404,),
+)
+async def resend_delivery(services: Services, call: ApiRequest[None]) -> HandlerResult:
+    """Send a delivery again now, even one that was given up."""
+    if not await services.deliveries.resend(call.path["id"]):
+        return problem(404, "unknown-delivery", "There is no such delivery.", "It was received, or removed.")
+    services.wake_deliveries()
+    return ApiResponse(msgspec.json.encode(Resent(call.path["id"])), 202)
+
+
+def _info(found: DeliveryStatus) -> DeliveryInfo:
+    delivery = found.delivery
+    state: Literal["waiting", "retrying", "given-up"] = "retrying" if delivery.tries else "waiting"
+    return DeliveryInfo(
+        id=delivery.id,
+        callback=delivery.callback,
+        message=delivery.event.message,
+        url=delivery.event.url,
+        state="given-up" if found.given_up is not None else state,
+        tries=delivery.tries,
+        why=found.why,
+        retry_in=None if found.again_in is None else found.again_in.total_seconds(),
+        given_up=found.given_up,
+    )
