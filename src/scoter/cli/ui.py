@@ -1,4 +1,4 @@
-"""Serve the crawls below a folder: a REST API to start, watch, stop and read them."""
+"""Serve the crawls below a folder: a web interface and a REST API to start, watch, stop and read them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ _PORT = 8010
 def command(folder: str, host: str, port: int, **keys: Any) -> int:
     """Serve the crawls below a folder over HTTP.
 
-    The REST API starts, watches and stops crawls and reads what they found; /v1/openapi.json describes it. Settings
-    given here apply to every job. Jobs run in their own processes and go on when the server ends. It listens on
-    addresses other than loopback only if there is an API key. What it stores is in FOLDER/.scoter.
+    Open its address in a browser for the web interface. The REST API starts, watches and stops crawls and reads what
+    they found; /v1/openapi.json describes it. Settings given here apply to every job. Jobs run in their own processes
+    and go on when the server ends. It listens on addresses other than loopback only if there is an API key. What it
+    stores is in FOLDER/.scoter.
 
     \b
     Example:
