@@ -23,7 +23,7 @@ export function seconds(value) {
   if (value === 0) return "0 s";
   if (value < 0.0995) return `${short.format(value * 1000)} ms`;
   if (value < 60) return `${short.format(value)} s`;
-  if (value < 3600) return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+  if (value < 3600) return `${Math.floor(value / 60)} min${Math.floor(value % 60) ? ` ${Math.floor(value % 60)} s` : ""}`;
   if (value < 172_800) return `${Math.floor(value / 3600)} h ${Math.round((value % 3600) / 60)} min`;
   return `${Math.round(value / 86_400)} days`;
 }

@@ -49,7 +49,7 @@ export function pages(columns, load, { caption, sort, none = "No rows." } = {}) 
     after = page.next;
     more.hidden = after === null || after === undefined;
     more.disabled = false;
-    count.textContent = `${shown.toLocaleString("en")} rows${more.hidden ? "" : " so far"}`;
+    count.textContent = `${shown.toLocaleString("en")} ${shown === 1 ? "row" : "rows"}${more.hidden ? "" : " so far"}`;
   }
   return { node: box, ready: extend() };
 }

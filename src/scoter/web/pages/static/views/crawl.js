@@ -91,7 +91,8 @@ function stat(label, value, hint) {
 function nowPanel(crawl, points, { stop, resume }) {
   const job = crawl.job;
   const isRunning = ["running", "stopping", "elsewhere"].includes(job?.state);
-  const point = crawl.progress ?? points.at(-1);
+  const latest = crawl.progress ?? points.at(-1);
+  const point = (isRunning && lastStep(job, points)) || latest;
   const actions = isRunning
     ? job.state === "elsewhere"
       ? notice(`This command was started elsewhere: ${job.holder ?? "unknown"}.`)
@@ -99,6 +100,11 @@ function nowPanel(crawl, points, { stop, resume }) {
     : h("div", { class: "row" }, h("button", { type: "button", class: "primary", onclick: resume }, "Resume"), h("a", { class: "button", href: place(crawl.name, "jobs") }, "Run a single step"), h("a", { class: "button", href: `#/schedules?crawl=${encodeURIComponent(crawl.name)}` }, "Schedule"));
   const bad = job?.state === "failed" ? h("div", { class: "notice bad" }, h("strong", null, `The last job (${job.command}) failed.`), " ", h("a", { href: place(crawl.name, `jobs/${job.id}`) }, "Show its log")) : null;
   return panel(null, h("div", { class: "row between" }, h("div", { class: "row" }, state(crawl.state), h("span", null, step(crawl, point))), actions), crawl.problem ? notice(crawl.problem, "bad") : null, bad, isRunning && point ? live(point) : null);
+}
+
+/** Between its steps, a command reports itself as the step: shows the step before. */
+function lastStep(job, points) {
+  return points.findLast((each) => each.step && each.step !== each.command && (!job.started || each.time >= job.started));
 }
 
 function step(crawl, point) {

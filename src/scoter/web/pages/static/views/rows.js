@@ -15,7 +15,7 @@ export function resultTable(name, found) {
     const numeric = isNumber(found.rows, column);
     return { name: column, label: column, numeric, show: (row) => show(name, row[column]) };
   });
-  return h("div", null, table(columns, found.rows, { caption: "Result" }), h("p", { class: "faint" }, `${number(found.rows.length)} rows`), found.truncated ? notice("There are more rows than the limit.") : null);
+  return h("div", null, table(columns, found.rows, { caption: "Result" }), h("p", { class: "faint" }, `${number(found.rows.length)} ${found.rows.length === 1 ? "row" : "rows"}`), found.truncated ? notice("There are more rows than the limit.") : null);
 }
 
 function show(name, value) {
