@@ -44,7 +44,7 @@ test-slow: $(DEV) ## Run the tests that start whole services, kill processes, fi
 
 test-browser: $(DEV) ## Run the tests that need Chromium (installed with apt-get when run as root).
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
-	@$(PIP) -e '.[dev,browser]'
+	@$(PIP) -e '.[dev,browser]' axe-playwright-python
 	@$(BIN)/pytest -m browser
 
 screenshots: $(DEV) ## Take a picture of every view of the web interface, into build/screenshots (Chromium is installed with apt-get when run as root).
