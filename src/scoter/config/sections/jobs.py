@@ -23,7 +23,7 @@ class EngineSettings(Section, frozen=True):
     spark_master: str = setting(
         "local[*]",
         "Where Spark runs its jobs: local[N] (N cores of this machine; * for all of them), spark://host:7077, yarn or"
-        " k8s://https://host:443. The machines of a cluster must see the crawl directory under the same path.",
+        " k8s://https://host:443, on machines that see the crawl directory under the same path.",
         pattern=_SPARK_MASTER,
         form="local[N], spark://host:port, yarn or k8s://address",
         example='"spark://spark.example.org:7077"',
