@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+from tests.web.fakes import Bench
+
 from scoter.web.history import KEPT, StatisticsHistory
 from scoter.web.metrics import ServiceMetrics
 
@@ -45,3 +48,20 @@ def test_only_the_last_hour_is_kept() -> None:
     found = history.since(None)
     assert found[-1].time - found[0].time < KEPT
     assert len(found) == 360
+
+
+@pytest.mark.parametrize("text", ["0.5", "12", "yesterday"])
+async def test_start_must_be_a_time(text: str) -> None:
+    got = await Bench().client.get(f"/v1/history?after={text}")
+
+    assert (got.status, got.json["where"]) == (422, "?after")
+
+
+async def test_points_after_a_time_can_be_asked_for() -> None:
+    bench = Bench()
+    bench.services.history.sample()
+
+    everything = (await bench.client.get("/v1/history?after=2000-01-01T00:00:00Z")).json["points"]
+    nothing = (await bench.client.get(f"/v1/history?after={everything[-1]['time']}")).json["points"]
+
+    assert (len(everything), nothing) == (1, [])

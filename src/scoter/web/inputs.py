@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -73,6 +74,10 @@ def read_query(raw: bytes, kind: type[Struct]) -> Struct | Problem:
     if len(dict(pairs)) < len(pairs):
         return problem(422, "invalid", "A parameter occurs twice.", where="?")
     try:
-        return msgspec.convert(dict(pairs), kind, strict=False)
+        found = msgspec.convert(dict(pairs), kind, strict=False)
+        times = {name: text for name, text in pairs if isinstance(getattr(found, name, None), datetime)}
+        if times:  # a number would pass for the seconds since 1970
+            msgspec.convert({**msgspec.to_builtins(found), **times}, kind)
+        return found
     except msgspec.ValidationError as error:
         return invalid(error, kind, parameter=True)
