@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -137,6 +138,7 @@ def test_a_job_is_run_and_a_schedule_is_made_and_deleted(browser: Browsing) -> N
     page = browser.open("/crawl/news/jobs")
     page.get_by_label("Command").select_option("updatehostdb")
     page.get_by_role("button", name="Run").click()
+    page.wait_for_url(re.compile("/jobs/."))
     page.locator(".state.succeeded").wait_for(timeout=120_000)
 
     browser.open("/schedules?crawl=news")

@@ -52,7 +52,9 @@ async function show() {
       put(main, h("h1", null, "There is no such page"), h("p", null, h("a", { href: "#/" }, "Go to the start page")));
     } else {
       const [view, names] = found;
-      const shown = await view({ ...names, query, signal: leaving.signal, go });
+      // An answer that comes late must not take the reader away from where they have gone since.
+      const goFromHere = (hash, options) => leaving.signal.aborted || go(hash, options);
+      const shown = await view({ ...names, query, signal: leaving.signal, go: goFromHere });
       if (leaving.signal.aborted) return;
       setTitle(shown.title);
       put(main, shown.node);
