@@ -13,8 +13,8 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import open_crawldb, remove_backup, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import only_row
-from scoter.batch.graph.rows import node_rows
 from scoter.batch.graph.tables import open_graph
+from scoter.batch.graph.values import node_rows
 from scoter.batch.linkrank import RANK_COLUMNS, RankAlgorithm
 from scoter.config import Config
 from scoter.engine import Engine, source_of

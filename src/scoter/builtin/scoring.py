@@ -23,17 +23,8 @@ SEED_LIMIT = "_maxdepth_"
 """Metadata key with which a seed limits the depth of its links."""
 
 
-class OpicScoring:
-    """Distributes the score of a page among the pages it links to."""
-
-    def __init__(self, setup: Setup) -> None:
-        db, index = setup.config.db, setup.config.index
-        self._rules = OpicRules(
-            internal=db.score_link_internal,
-            external=db.score_link_external,
-            count_filtered=db.score_count_filtered,
-            index_power=index.score_power,
-        )
+class _ByScore:
+    """New URLs have the score 0, and those with a high score are fetched first."""
 
     def initial(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
         return replace(datum, score=0.0)
@@ -46,6 +37,19 @@ class OpicScoring:
 
     def sort_value_columns(self, table: Any) -> Any:
         return table.sort_value * table.score
+
+
+class OpicScoring(_ByScore):
+    """Distributes the score of a page among the pages it links to."""
+
+    def __init__(self, setup: Setup) -> None:
+        db, index = setup.config.db, setup.config.index
+        self._rules = OpicRules(
+            internal=db.score_link_internal,
+            external=db.score_link_external,
+            count_filtered=db.score_count_filtered,
+            index_power=index.score_power,
+        )
 
     def distribute(
         self, url: Url, datum: CrawlDatum, page: Page, targets: Sequence[Outlink], found: int
@@ -69,23 +73,11 @@ class OpicScoring:
         return table.boost * table.score.clip(lower=0.0) ** self._rules.index_power
 
 
-class LinkScoring:
+class LinkScoring(_ByScore):
     """Uses the ranks that `scoter scoreupdater` wrote to the crawldb; an update does not change them."""
 
     def __init__(self, setup: Setup) -> None:
         pass
-
-    def initial(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
-        return replace(datum, score=0.0)
-
-    def initial_columns(self, table: Any) -> Mapping[str, Any]:
-        return {"score": 0.0}
-
-    def sort_value(self, url: Url, datum: CrawlDatum, value: float) -> float:
-        return datum.score * value
-
-    def sort_value_columns(self, table: Any) -> Any:
-        return table.sort_value * table.score
 
     def update(
         self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime

@@ -11,7 +11,6 @@
 - ``sites``       the host graph and the domain graph
 - ``site_links``  links between hosts or domains
 - ``values``      counts and ranks of nodes as arrays
-- ``rows``        nodes as rows for an engine
 - ``views``       the graphs as SQL views
 - ``adjacency``   the links of a graph as arrays on disk
 - ``ranks``       LinkRank and PageRank

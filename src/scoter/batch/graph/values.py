@@ -1,4 +1,4 @@
-"""The counts and ranks of nodes as arrays, by node number."""
+"""The counts and ranks of nodes: as arrays by node number, and as rows for an engine."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from scoter.batch.crawldir.crawldb import table_exists
-from scoter.batch.graph.tables import NEXT_ID, GraphTables
+from scoter.batch.graph.tables import NEXT_ID, GraphTables, StoredGraph
+from scoter.engine import Engine, source_of
+from scoter.engine.port import Rows
 from scoter.store.disk import disk_errors
 from scoter.store.tables import Table
 
@@ -27,6 +29,13 @@ _GROUP_ROWS = 491_520
 _DELTA = ("id", "source", "target")
 _PLAIN = ("url", "key", *RANKS)
 _TEXTS = ("url", "key", "anchor")
+
+
+def node_rows(engine: Engine, graph: StoredGraph) -> Rows:
+    """Return the nodes that have links, with their counts and ranks."""
+    values = engine.read(source_of(graph.values))
+    values = values.filter((values.inlinks > 0) | (values.outlinks > 0))
+    return engine.read(source_of(graph.nodes)).join(values, "id")
 
 
 def write_file(file: Path, schema: Any, batches: Iterator[Any], group_rows: int = _GROUP_ROWS) -> int:
