@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-compiled test-install check fmt docs clean \
+.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-cluster cluster-up cluster-down test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch kill-live \
   kill-fetchers bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled nginx wrk
 
@@ -37,7 +37,7 @@ demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
 PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n $(shell echo $$(($$(nproc) * 3 / 2))) --dist loadfile
 
 test: $(DEV) ## Run the tests, except for the following.
-	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes"
+	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes and not cluster"
 
 test-slow: $(DEV) ## Run the tests that start whole services, kill processes, fill disks or parse hostile content.
 	@$(PYTEST) -m slow tests
@@ -87,6 +87,15 @@ $(SERVERS)/.ready: $(wildcard tests/servers/pom.xml tests/servers/*/pom.xml)
 test-indexes: $(DEV) $(SERVERS)/.ready ## Run the index writers against OpenSearch, Solr, Kafka and RabbitMQ (installed with Maven, and apt-get when run as root).
 	@$(BIN)/pytest -m indexes tests/contract
 
+cluster-up: $(DEV) $(SERVERS)/.ready ## Start Kafka and Cassandra for the tests of the cluster, unless they run (see tests/servers/cluster.py).
+	@$(BIN)/python -m tests.servers.cluster up
+
+test-cluster: cluster-up ## Run the tests of the live service on several machines, with Kafka and Cassandra; stop these afterwards.
+	@$(BIN)/pytest -m cluster tests/live; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
+
+cluster-down: $(DEV) ## Stop these servers and remove their data.
+	@$(BIN)/python -m tests.servers.cluster down
+
 check: $(DEV) ## Run the linters, the type checker and the import contracts.
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --quiet --check
@@ -122,7 +131,7 @@ $(COMPILED)/.ready: $(WHEEL)
 	@touch $@
 
 test-compiled: $(COMPILED)/.ready ## Run the tests of the compiled modules, and a crawl and a service with them.
-	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not spark_cluster and not clients and not indexes" -n auto --dist loadfile \
+	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not spark_cluster and not clients and not indexes and not cluster" -n auto --dist loadfile \
 	  tests/core tests/fetch tests/store tests/parse tests/batch/test_fetch_job.py tests/live/workers/test_dispatcher.py tests/live/content \
 	  tests/web/service/test_service.py
 

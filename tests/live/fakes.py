@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from msgspec.structs import replace
 from tests.live.memory.stores import MemoryStores
+from tests.live.stores.fakes import at_once
 
 from scoter.api import Archived
 from scoter.compose import Service
@@ -299,13 +300,13 @@ class Bench:
 
     @property
     def events(self) -> Sequence[Event]:
-        return self.stores.events.since(0, 100_000)
+        return at_once(self.stores.events.since(0, 100_000))
 
     def known(self, url: str) -> UrlRecord | None:
         """Return the record of a URL in the store."""
         from msgspec import json
 
-        found = self.stores.metadata.get(canonical(url).text)
+        found = self.stores.metadata.fresh(canonical(url).text)
         return None if found is None else json.decode(found.value, type=UrlRecord)
 
 

@@ -129,7 +129,7 @@ def kafka() -> Iterator[RunningServer]:
         formatted = [*java, "kafka.tools.StorageTool", "format", "-t", identity, "-c", str(file)]
         subprocess.run(formatted, check=True, capture_output=True, timeout=_PATIENCE)
         process = stack.enter_context(_running([*java, "kafka.Kafka", str(file)], folder))
-        _wait(process, folder, lambda: _listens(port) and _listens(login_port))
+        _wait(process, folder, lambda: listens(port) and listens(login_port))
         yield RunningServer(port, login_port, process.pid)
 
 
@@ -159,10 +159,10 @@ def rabbitmq() -> Iterator[RunningServer]:
         }
         # Erlang would leave its name server running; this one ends with the test.
         epmd = stack.enter_context(_running(["epmd"], folder, env=environment))
-        _wait(epmd, folder, lambda: _listens(names))
+        _wait(epmd, folder, lambda: listens(names))
         script = next(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin/rabbitmq-server"))
         process = stack.enter_context(_running([str(script)], folder, env=environment))
-        _wait(process, folder, lambda: _listens(port))
+        _wait(process, folder, lambda: listens(port))
         yield RunningServer(port, port, process.pid, environment)
 
 
@@ -214,7 +214,8 @@ def _wait(process: subprocess.Popen[bytes], folder: Path, is_ready: Callable[[],
         time.sleep(0.1)
 
 
-def _listens(port: int) -> bool:
+def listens(port: int) -> bool:
+    """Return whether somebody listens on a port of loopback."""
     with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
         return True
     return False

@@ -142,7 +142,7 @@ async def test_temporarily_unreadable_store_loses_no_event(caplog: pytest.LogCap
     async with listening(bench) as stream:
         since = events.since
 
-        def fail(number: int, most: int) -> NoReturn:
+        async def fail(number: int, most: int) -> NoReturn:
             raise UserError("the disk does not do its part")
 
         events.since = fail  # type: ignore[method-assign]
@@ -206,9 +206,9 @@ async def test_new_events_are_read_once_for_all_streams(monkeypatch: pytest.Monk
     reads: list[int] = []
     since = bench.stores.events.since
 
-    def counted(number: int, most: int) -> Sequence[Event]:
+    async def counted(number: int, most: int) -> Sequence[Event]:
         reads.append(number)
-        return since(number, most)
+        return await since(number, most)
 
     async with asyncio.TaskGroup() as group:
         reading = group.create_task(bench.streams.run())

@@ -171,10 +171,10 @@ async def test_batch_must_be_json(way: Ways) -> None:
 
 
 class _Broken:
-    def value(self, url: str) -> bytes | None:
+    async def value(self, url: str) -> bytes | None:
         raise UserError("the disk does not do its part")
 
-    def values(self, urls: object) -> dict[str, bytes]:
+    async def values(self, urls: object) -> dict[str, bytes]:
         raise UserError("the disk does not do its part")
 
 

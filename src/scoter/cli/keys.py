@@ -77,7 +77,7 @@ def _make_key(folder: ServiceFolder, name: str, scopes: str, rate: float | None)
         raise UsageError("this is not a number", where="--rate", hint="For example: --rate 50")
     key, token = asyncio.run(make_key(folder, name, parse_scopes(scopes), rate))
     if invocation().json:
-        print_json({**_as_object(key), "token": token})
+        print_json({**key_object(key), "token": token})
     else:
         print(token)
         note(f"Created key {key.id} for {name} ({', '.join(key.scopes)}). The token is not shown again.")
@@ -103,16 +103,22 @@ def _list_keys(folder: ServiceFolder) -> int:
     found = known_keys(folder)
     for key in found:
         if invocation().json:
-            print_json(_as_object(key))
+            print_json(key_object(key))
         else:
-            used = f"last used {key.last_used:%Y-%m-%d %H:%M}" if key.last_used else "never used"
-            print(f"{key.id}  {','.join(key.scopes):17}  {used:27}  {visible(key.name)}")
+            print(key_line(key))
     if not found:
         note("There are no API keys.")
     return 0 if found else NOTHING_TO_DO
 
 
-def _as_object(key: ApiKey) -> dict[str, Any]:
+def key_line(key: ApiKey) -> str:
+    """Return a key as a line of a list."""
+    used = f"last used {key.last_used:%Y-%m-%d %H:%M}" if key.last_used else "never used"
+    return f"{key.id}  {','.join(key.scopes):17}  {used:27}  {visible(key.name)}"
+
+
+def key_object(key: ApiKey) -> dict[str, Any]:
+    """Return a key as JSON shows it."""
     return {
         "id": key.id,
         "name": key.name,

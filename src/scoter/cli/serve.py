@@ -26,11 +26,19 @@ if TYPE_CHECKING:
 @agent_option
 @setting_option("--fetchers", "live.processes", "Number of fetching processes", kind=int)
 @setting_option("--lookups", "live.lookups", "Number of processes that answer lookups", kind=int)
+@click.option(
+    "--role",
+    type=click.Choice(["all", "api", "worker", "fetcher"]),
+    default="all",
+    show_default=True,
+    help='Part of the service to run here; a single part needs live.backend = "cluster".',
+)
 @key_options
 def command(
     directory: str,
     host: str | None,
     port: int | None,
+    role: str,
     **keys: Any,
 ) -> int:
     """Run the live service.
@@ -39,15 +47,26 @@ def command(
     one directory. Ctrl-C or SIGTERM stops it; accepted URLs that are not done continue at the next start. It
     listens on addresses other than loopback only if there is an API key.
 
+    With live.backend = "cluster", the service runs on several machines: start each of its parts, any number of times,
+    with --role. They share their data through Kafka and Cassandra.
+
     \b
     Example:
       scoter serve --dir live --agent examplebot
       curl -d '{"text": "look at https://example.org/"}' -H 'Content-Type: application/json' \\
         http://127.0.0.1:8008/v1/messages
+      scoter -D live.backend=cluster serve --role worker --dir live --agent examplebot
     """
     from scoter.web.service.plan import ServiceFolder
 
     folder = ServiceFolder(Path(directory).absolute())
+    if (invocation().config.live.backend == "cluster") is not (role != "all"):
+        return _serve_wrong_role(role)
+    if role != "all":
+        from scoter.cli.cluster import serve_role
+
+        live = invocation().config.live
+        return serve_role(folder, role, host or live.host, live.port if port is None else port, **keys)
     done = manage_keys("serve", folder, **keys)
     if done is not None:
         return done
@@ -58,6 +77,22 @@ def command(
         live.port if port is None else port,
         keys["with_keys"],
         keys["without_keys"],
+    )
+
+
+def _serve_wrong_role(role: str) -> int:
+    from scoter.errors import UsageError
+
+    if role == "all":
+        raise UsageError(
+            'live.backend = "cluster" needs a role',
+            where="--role",
+            hint="Start the parts of the service with --role api, --role worker and --role fetcher.",
+        )
+    raise UsageError(
+        'a single part of the service needs live.backend = "cluster"',
+        where=f"--role {role}",
+        hint="Without --role, the whole service runs on this machine.",
     )
 
 

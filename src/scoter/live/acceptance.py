@@ -13,7 +13,7 @@ from scoter.config import Config
 from scoter.core.extract import LONGEST, urls_in
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
-from scoter.live.ports import Accepted, DomainRuleStore, Intake
+from scoter.live.ports import Accepted, DomainRuleStore, MessageIntake
 from scoter.live.records import Message
 
 _LATER = 30.0
@@ -56,7 +56,7 @@ class Acceptance:
     def __init__(
         self,
         config: Config,
-        intake: Intake,
+        intake: MessageIntake,
         backlog: Backlog,
         rules: DomainRuleStore,
         *,

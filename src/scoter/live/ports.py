@@ -40,11 +40,15 @@ class Accepted(Struct, frozen=True, kw_only=True):
     is_new: bool = True
 
 
-class Intake(Protocol):
-    """Stores accepted messages until all their URLs are done. Entries are opened under a lease, most urgent first."""
+class MessageIntake(Protocol):
+    """Stores accepted messages."""
 
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
         """Store messages with their URLs durably before returning."""
+
+
+class Intake(MessageIntake, Protocol):
+    """Stores accepted messages until all their URLs are done. Entries are opened under a lease, most urgent first."""
 
     async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
         """Lease entries to a reader; entries whose lease expires may be leased to any reader."""
@@ -76,15 +80,15 @@ class StoredRecord(Struct, frozen=True, kw_only=True):
 class MetadataStore(Protocol):
     """Records by URL. Only ``last`` returns expired records."""
 
-    def get(self, url: str) -> StoredRecord | None: ...
+    async def get(self, url: str) -> StoredRecord | None: ...
 
-    def last(self, url: str) -> StoredRecord | None:
+    async def last(self, url: str) -> StoredRecord | None:
         """Return the record of a URL, even if it expired less than its ``stale_for`` ago."""
 
-    def value(self, url: str) -> bytes | None:
+    async def value(self, url: str) -> bytes | None:
         """Return the JSON of a URL's record; cheaper than ``get``."""
 
-    def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
+    async def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
         """Return the JSON of the records of at most 300 URLs."""
 
     async def put(self, rows: Sequence[StoredRecord]) -> None:
@@ -115,7 +119,7 @@ class OutcomeRecorder(Protocol):
 class Events(Protocol):
     """Events in order, kept for a limited time."""
 
-    def since(self, number: int, most: int) -> Sequence[Event]: ...
+    async def since(self, number: int, most: int) -> Sequence[Event]: ...
 
     def last(self) -> int: ...
 
@@ -157,7 +161,7 @@ class Deliveries(Protocol):
     async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
         """Reschedule deliveries that were not attempted; this does not count as a failure."""
 
-    def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
+    async def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
         """Return deliveries that are pending or were given up, newest first."""
 
     async def resend(self, delivery: str) -> bool:

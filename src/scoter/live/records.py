@@ -25,7 +25,8 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A submitted text with links, or a list of URLs.
 
     ``id`` comes from the sender or is generated; two messages with the same id are one message. ``force`` requests a
-    fetch even if a fresh record exists. ``callback`` is the URL that outcomes are posted to.
+    fetch even if a fresh record exists. ``callback`` is the URL that outcomes are posted to. Without ``is_named``, the
+    service has generated the id, and no other message has it.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
     force: bool = False
     callback: str = ""
     received: datetime
+    is_named: bool = True
 
 
 class State(StrEnum):

@@ -54,7 +54,7 @@ class LookupApp:
         if path == _ONE_PATH and method in _READ_METHODS:
             query: bytes = scope["query_string"]
             if query.startswith(b"url=") and b"&" not in query:
-                reply = self._one(scope, query)
+                reply = await self._one(scope, query)
                 if reply.status == _UNAUTHORIZED and _has_cookie(scope["headers"]):
                     await self._forward(scope, receive, send)  # the core knows the sessions
                     return
@@ -76,13 +76,13 @@ class LookupApp:
         self._metrics.answered(route, reply.status, began)
         await send_reply(send, reply)
 
-    def _one(self, scope: Scope, query: bytes) -> ApiResponse:
+    async def _one(self, scope: Scope, query: bytes) -> ApiResponse:
         admission = self._access.admit(scope["headers"], "read")
         if admission.refusal is not None:
             return refusal(admission.refusal).with_fields(admission.fields)
-        return self._found(query, scope["headers"]).with_fields(admission.fields)
+        return (await self._found(query, scope["headers"])).with_fields(admission.fields)
 
-    def _found(self, query: bytes, headers: Fields) -> ApiResponse:
+    async def _found(self, query: bytes, headers: Fields) -> ApiResponse:
         try:
             text = unquote_value(query[4:])
         except UnicodeDecodeError:
@@ -90,7 +90,7 @@ class LookupApp:
         if not 0 < len(text) <= LONGEST:
             return reply_of(NOT_A_URL)
         try:
-            reply = self._lookup.one(text)
+            reply = await self._lookup.one(text)
             return not_changed(reply, headers) or reply
         except ScoterError:
             return reply_of(UNAVAILABLE)
@@ -103,7 +103,7 @@ class LookupApp:
         if asked is None:
             return None
         try:
-            reply = refusal(asked) if isinstance(asked, Problem) else self._lookup.many(asked.urls)
+            reply = refusal(asked) if isinstance(asked, Problem) else await self._lookup.many(asked.urls)
         except ScoterError:
             reply = reply_of(UNAVAILABLE)
         return reply.with_fields(admission.fields)

@@ -33,9 +33,9 @@ class LookupResults(Struct, frozen=True):
 class RecordSource(Protocol):
     """Encoded records by URL: implemented by ``live.sqlite.metadata.SqliteMetadataReader``."""
 
-    def value(self, url: str) -> bytes | None: ...
+    async def value(self, url: str) -> bytes | None: ...
 
-    def values(self, urls: Sequence[str]) -> Mapping[str, bytes]: ...
+    async def values(self, urls: Sequence[str]) -> Mapping[str, bytes]: ...
 
 
 class Lookup:
@@ -45,19 +45,19 @@ class Lookup:
         self._records = records
         self._is_pending = is_pending
 
-    def known(self, text: str) -> bytes | None:
+    async def known(self, text: str) -> bytes | None:
         """Return the record of a URL, in any spelling."""
         # Records are stored under canonical URLs only: a URL that is found as given needs no parsing.
-        found = self._records.value(text)
+        found = await self._records.value(text)
         if found is None:
             url = canonical_text(text)
             if url and url != text:
-                found = self._records.value(url)
+                found = await self._records.value(url)
         return found
 
-    def one(self, text: str) -> ApiResponse:
+    async def one(self, text: str) -> ApiResponse:
         """Respond for one URL."""
-        value = self.known(text)
+        value = await self.known(text)
         if value is None:
             return self.without(text)
         # A record may change at any time, by a forced fetch: caches keep it, but must ask whether it is still valid.
@@ -76,17 +76,17 @@ class Lookup:
             return reply_of(NOT_A_URL)
         return reply_of(problem(404, "unknown-url", "This URL is unknown; it was never submitted."), *NO_STORE)
 
-    def many(self, urls: Sequence[str]) -> ApiResponse:
+    async def many(self, urls: Sequence[str]) -> ApiResponse:
         """Respond for several URLs, in the order given."""
-        found = self._records.values(urls)
+        found = await self._records.values(urls)
         is_complete = len(found) == len(urls)
-        results = [found[url] for url in urls] if is_complete else self._with_missing(urls, found)
+        results = [found[url] for url in urls] if is_complete else await self._with_missing(urls, found)
         return ApiResponse(b'{"results":[%b]}' % b",".join(results))
 
-    def _with_missing(self, urls: Sequence[str], found: Mapping[str, bytes]) -> list[bytes]:
+    async def _with_missing(self, urls: Sequence[str], found: Mapping[str, bytes]) -> list[bytes]:
         missed = {text: canonical_text(text) for text in urls if text not in found}
         spelt = [url for text, url in missed.items() if url and url != text]
-        more = self._records.values(spelt) if spelt else {}
+        more = await self._records.values(spelt) if spelt else {}
         results = []
         for text in urls:
             value = found.get(text) or more.get(missed[text])

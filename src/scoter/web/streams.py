@@ -49,7 +49,7 @@ class EventSource(Protocol):
     def last(self) -> int:
         """Return the number of the newest event, 0 if there was none."""
 
-    def since(self, number: int, most: int) -> Sequence[Any]:
+    async def since(self, number: int, most: int) -> Sequence[Any]:
         """Return the oldest events after a number; each has its ``number``."""
 
 
@@ -104,7 +104,7 @@ class Streams:
         while not self._is_closing:
             self._stirred.clear()
             try:
-                if self._advance():
+                if await self._advance():
                     self._stirred.set()  # there may be more, but first let the streams run
             except ScoterError as error:
                 _log.warning("cannot read events: %s", error)
@@ -112,13 +112,13 @@ class Streams:
                 async with asyncio.timeout(self._pace.look):
                     await self._stirred.wait()
 
-    def _advance(self) -> bool:
+    async def _advance(self) -> bool:
         """Read new events; return whether there may be more."""
         if not self._count:
             self._numbers, self._frames = [], []
             self._last = self._events.last()
             return False
-        found = self._events.since(self._last, _BATCH)
+        found = await self._events.since(self._last, _BATCH)
         if not found:
             return False
         self._numbers += [event.number for event in found]
@@ -150,7 +150,7 @@ class Streams:
         text = b"id: %d\nretry: 2000\n\n" % at + text
         while await self._is_taken(send, text) and not self._is_closing:
             moved = self._moved
-            at, text = self._next(at)
+            at, text = await self._next(at)
             if not text:
                 try:
                     async with asyncio.timeout(self._pace.heartbeat):
@@ -158,7 +158,7 @@ class Streams:
                 except TimeoutError:
                     text = b":\n\n"
                 else:
-                    at, text = self._next(at)
+                    at, text = await self._next(at)
 
     async def _is_taken(self, send: Send, text: bytes) -> bool:
         try:
@@ -176,7 +176,7 @@ class Streams:
             return last, _gap(after, last + 1)
         return after, b""
 
-    def _next(self, at: int) -> tuple[int, bytes]:
+    async def _next(self, at: int) -> tuple[int, bytes]:
         """Return the text of the events after a number, and the last number in it; empty if there is nothing new."""
         if self._numbers and self._numbers[0] <= at + 1:
             start = bisect_right(self._numbers, at)
@@ -185,7 +185,7 @@ class Streams:
         lost, first = b"", self._events.first()
         if at + 1 < first:
             at, lost = first - 1, _gap(at, first)
-        found = self._events.since(at, _BATCH)
+        found = await self._events.since(at, _BATCH)
         return found[-1].number if found else at, lost + b"".join(map(self._frame, found))
 
 

@@ -34,7 +34,7 @@ class FakeEvents:
     def __init__(self, events: Sequence[Event] = ()) -> None:
         self.events = list(events)
 
-    def since(self, number: int, most: int) -> Sequence[Event]:
+    async def since(self, number: int, most: int) -> Sequence[Event]:
         return [event for event in self.events if event.number > number][:most]
 
     def last(self) -> int:

@@ -86,7 +86,7 @@ async def test_sweep_removes_old_archives_log_files_records_and_events(tmp_path:
     assert swept == SweepResult(archives=1, archived_bytes=100, log_files=1, records=1, events=3)
     assert names(content) == []
     assert files(tmp_path / "log") == ["2026-11-08/12-1-000000000003-000000000003.parquet.part"]
-    assert metadata.get("http://b.org/") is not None
+    assert await metadata.get("http://b.org/") is not None
 
 
 async def test_sweep_without_age_removes_archives_by_size_only(tmp_path: Path) -> None:

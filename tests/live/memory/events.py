@@ -36,7 +36,7 @@ class MemoryEvents:
         self._events.append(event)
         return event
 
-    def since(self, number: int, most: int) -> Sequence[Event]:
+    async def since(self, number: int, most: int) -> Sequence[Event]:
         start = max(number + 1 - self.first(), 0)
         return list(islice(self._events, start, start + most))
 
@@ -107,7 +107,7 @@ class MemoryDeliveries:
         else:
             found.due = self._lease_clock() + again_in.total_seconds()
 
-    def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
+    async def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
         now = self._lease_clock()
         pending = [
             DeliveryStatus(delivery=each.delivery, why=each.why, again_in=timedelta(seconds=max(0.0, each.due - now)))

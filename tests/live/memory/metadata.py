@@ -16,20 +16,23 @@ class MemoryMetadata:
         self._clock = clock
         self._rows: dict[str, StoredRecord] = {}
 
-    def get(self, url: str) -> StoredRecord | None:
+    async def get(self, url: str) -> StoredRecord | None:
+        return self.fresh(url)
+
+    def fresh(self, url: str) -> StoredRecord | None:
         row = self._rows.get(url)
         return row if row is not None and row.expires_at > self._clock() else None
 
-    def last(self, url: str) -> StoredRecord | None:
+    async def last(self, url: str) -> StoredRecord | None:
         row = self._rows.get(url)
         return row if row is not None and row.expires_at + row.stale_for > self._clock() else None
 
-    def value(self, url: str) -> bytes | None:
-        row = self.get(url)
+    async def value(self, url: str) -> bytes | None:
+        row = self.fresh(url)
         return None if row is None else row.value
 
-    def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
-        return {url: value for url in urls if (value := self.value(url)) is not None}
+    async def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
+        return {url: value for url in urls if (value := await self.value(url)) is not None}
 
     async def put(self, rows: Sequence[StoredRecord]) -> None:
         self.keep(rows)
@@ -37,7 +40,7 @@ class MemoryMetadata:
     def keep(self, rows: Sequence[StoredRecord]) -> None:
         now = self._clock()
         for row in rows:
-            there = self.get(row.url)
+            there = self.fresh(row.url)
             # A fetch time in the future dates from before the clock was set back: replace such a record.
             is_older = there is not None and row.fetched_at < there.fetched_at <= now
             if there is None or not there.is_direct or (row.is_direct and not is_older):

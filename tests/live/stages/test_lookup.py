@@ -82,7 +82,7 @@ async def test_shorter_known_for_applies_to_records_stored_before() -> None:
 async def test_undecodable_record_is_treated_as_unknown() -> None:
     bench = Bench(ScriptedWeb({A: page()}))
     await bench.submit(A)
-    stored = bench.stores.metadata.get(A)
+    stored = bench.stores.metadata.fresh(A)
     assert stored is not None
     await bench.stores.metadata.put([replace(stored, value=b'{"url":1}')])
 

@@ -90,7 +90,7 @@ async def test_page_is_stored_under_its_canonical_url_within_its_domain() -> Non
 
     await bench.submit("http://www.a.example/x?s=1")
 
-    alias = bench.stores.metadata.get("https://a.example/x")
+    alias = bench.stores.metadata.fresh("https://a.example/x")
     assert alias is not None
     assert not alias.is_direct
     later = await bench.submit("https://a.example/x")
@@ -144,7 +144,7 @@ async def test_direct_record_replaces_an_alias() -> None:
 
     await bench.submit(A, force=True)
 
-    stored = bench.stores.metadata.get(A)
+    stored = bench.stores.metadata.fresh(A)
     assert stored is not None
     assert stored.is_direct
     assert (known := bench.known(A)) is not None

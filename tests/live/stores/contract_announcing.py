@@ -24,10 +24,10 @@ class EventsContract:
         await announce(stores, "a", "b", "c")
 
         assert (stores.events.first(), stores.events.last()) == (1, 3)
-        assert [(event.number, event.message) for event in stores.events.since(0, 2)] == [(1, "a"), (2, "b")]
-        assert [event.message for event in stores.events.since(2, 10)] == ["c"]
-        assert stores.events.since(3, 10) == []
-        assert stores.events.since(99, 10) == []
+        assert [(event.number, event.message) for event in await stores.events.since(0, 2)] == [(1, "a"), (2, "b")]
+        assert [event.message for event in await stores.events.since(2, 10)] == ["c"]
+        assert await stores.events.since(3, 10) == []
+        assert await stores.events.since(99, 10) == []
 
     async def test_prune_removes_events_beyond_the_limit(self, make: Make) -> None:
         stores = make(events_most=2)
@@ -35,7 +35,7 @@ class EventsContract:
 
         assert [await stores.events.prune(2) for _ in range(3)] == [2, 1, 0]
         assert (stores.events.first(), stores.events.last()) == (4, 5)
-        assert [event.message for event in stores.events.since(0, 10)] == ["d", "e"]
+        assert [event.message for event in await stores.events.since(0, 10)] == ["d", "e"]
 
     async def test_prune_removes_old_events_and_numbers_are_never_reused(self, make: Make, time: Time) -> None:
         stores = make(events_for=timedelta(hours=1))
@@ -51,7 +51,7 @@ class EventsContract:
 
         assert (stores.events.first(), stores.events.last()) == (3, 2)
         await announce(stores, "c")
-        assert [event.number for event in stores.events.since(0, 10)] == [3]
+        assert [event.number for event in await stores.events.since(0, 10)] == [3]
 
 
 async def sweep(stores: Stores) -> int:
@@ -205,7 +205,7 @@ class DeliveriesContract:
         await stores.deliveries.failed(first.id, None, "HTTP 500")
         await stores.deliveries.failed(second.id, timedelta(hours=1), "HTTP 503")
 
-        listed = stores.deliveries.unfinished(10)
+        listed = await stores.deliveries.unfinished(10)
         assert [(each.delivery.id, each.why) for each in listed] == [(second.id, "HTTP 503"), (first.id, "HTTP 500")]
         assert listed[0].again_in == timedelta(hours=1)
         assert listed[1].given_up is not None
@@ -214,12 +214,12 @@ class DeliveriesContract:
         assert await stores.deliveries.resend(first.id)
         assert not await stores.deliveries.resend("unknown")
         assert [each.id for each in await stores.deliveries.due(10, timedelta(seconds=60))] == [first.id]
-        assert stores.deliveries.unfinished(1)[0].delivery.id == second.id
+        assert (await stores.deliveries.unfinished(1))[0].delivery.id == second.id
 
     async def test_delivery_outlives_its_event(self, make: Make) -> None:
         stores = make(events_most=0)
         await announce(stores, "a", callback=HOOK)
-        (event,) = stores.events.since(0, 1)
+        (event,) = await stores.events.since(0, 1)
 
         assert await stores.events.prune(10) == 1
 

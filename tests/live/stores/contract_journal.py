@@ -234,7 +234,7 @@ class JournalContract:
 
         assert await opened(stores.journal) == []
 
-        (event,) = stores.events.since(0, 10)
+        (event,) = await stores.events.since(0, 10)
         (delivery,) = await stores.deliveries.due(10, LEASE)
         assert (event.message, event.url) == ("m", url_of("a"))
         assert (event.record.state, event.record.reason) == (State.FAILED, "given_up")
@@ -251,9 +251,9 @@ class LedgerContract:
         (event,) = await stores.outcomes.record("r", [done(entry, value=b"[1]")])
 
         assert event is not None
-        assert stores.events.since(0, 10) == [event]
+        assert await stores.events.since(0, 10) == [event]
         assert (event.message, event.url, event.at, event.record) == ("a", url_of("a"), START, record_of(url_of("a")))
-        found = stores.metadata.get(url_of("a"))
+        found = await stores.metadata.get(url_of("a"))
         assert found is not None
         assert found.value == b"[1]"
         assert stores.journal.waiting() == 0
@@ -269,7 +269,7 @@ class LedgerContract:
         assert [event and event.record.fetch for event in events] == ["1", None]
         assert list(later) == [None]
         assert stores.events.last() == 1
-        found = stores.metadata.get(url_of("a"))
+        found = await stores.metadata.get(url_of("a"))
         assert found is not None
         assert found.value == b"{}"
 
@@ -282,7 +282,7 @@ class LedgerContract:
         events = await stores.outcomes.record("r", [done(other), done(mine)])
 
         assert [event and event.message for event in events] == [None, "a"]
-        assert stores.metadata.get(other.url) is None
+        assert await stores.metadata.get(other.url) is None
         assert stores.journal.is_done("b") is False
 
     async def test_callback_gets_a_delivery(self, stores: Stores) -> None:
@@ -301,4 +301,4 @@ class LedgerContract:
 
         await stores.outcomes.record("r", [UrlOutcome(entry=entry, record=record_of(entry.url), rows=rows)])
 
-        assert stores.metadata.get(entry.url) == rows[0]
+        assert await stores.metadata.get(entry.url) == rows[0]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from scoter.live.keys import ApiKeys
 from scoter.live.ports import (
@@ -24,6 +24,17 @@ from scoter.live.records import Message, Priority, State, UrlRecord
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LEASE = timedelta(seconds=30)
+T = TypeVar("T")
+
+
+def at_once(work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of a coroutine that waits for nothing, such as a read from an embedded store."""
+    try:
+        work.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise AssertionError("the coroutine waits")
 
 
 class Time:

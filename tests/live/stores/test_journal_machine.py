@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.live.memory.stores import MemoryStores
-from tests.live.stores.fakes import LEASE, START, Stores, Time, done, message, url_of
+from tests.live.stores.fakes import LEASE, START, Stores, Time, at_once, done, message, url_of
 
 from scoter.config.sections.live import LiveSettings
 from scoter.live.ports import JournalEntry
@@ -179,7 +179,7 @@ class JournalMachine(RuleBasedStateMachine):
 
     @invariant()
     def what_was_closed_was_announced_once_and_in_order(self) -> None:
-        events = self.stores.events.since(0, 10_000)
+        events = at_once(self.stores.events.since(0, 10_000))
         assert [(event.message, event.url, event.record.state) for event in events] == self.announced
         assert [event.number for event in events] == list(range(1, len(events) + 1))
 

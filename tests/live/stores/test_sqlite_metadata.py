@@ -43,7 +43,7 @@ async def test_overflow_url_keeps_one_row_after_the_colliding_one_expires(
 
     await metadata.put([stored("second", value=b"alias", direct=False)])
 
-    assert metadata.get(url_of("second")) == stored("second", value=b"direct")
+    assert await metadata.get(url_of("second")) == stored("second", value=b"direct")
     assert (metadata.size().records, metadata.size().collisions) == (1, 1)
 
 
@@ -65,14 +65,14 @@ async def test_size_comes_from_tallies(db: ServiceDb, time: Time) -> None:
 async def test_readonly_process_sees_records_and_cannot_write(db: ServiceDb, time: Time) -> None:
     metadata = SqliteMetadata(db)
     with open_readonly(db.path, clock=time.clock) as reader:
-        assert reader.get(url_of("a")) is None
+        assert await reader.get(url_of("a")) is None
 
         await metadata.put([stored("a", value=b"[1]")])
 
-        assert reader.get(url_of("a")) == stored("a", value=b"[1]")
-        assert reader.value(url_of("a")) == b"[1]"
-        assert reader.value(url_of("b")) is None
-        assert reader.values([url_of("a"), url_of("b")]) == {url_of("a"): b"[1]"}
+        assert await reader.get(url_of("a")) == stored("a", value=b"[1]")
+        assert await reader.value(url_of("a")) == b"[1]"
+        assert await reader.value(url_of("b")) is None
+        assert await reader.values([url_of("a"), url_of("b")]) == {url_of("a"): b"[1]"}
         with pytest.raises(StoreUnavailable, match="cannot be written"):
             reader._reader.all("DELETE FROM urls RETURNING 1")
 
@@ -86,4 +86,4 @@ async def test_reader_opens_the_files_of_a_killed_service(db: ServiceDb, tmp_pat
 
     with open_readonly(left / "service.sqlite", clock=time.clock) as reader:
         assert isinstance(reader, SqliteMetadataReader)
-        assert reader.get(url_of("a")) == stored("a")
+        assert await reader.get(url_of("a")) == stored("a")

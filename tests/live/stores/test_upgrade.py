@@ -65,9 +65,9 @@ async def test_records_of_format_2_are_kept_and_expire(tmp_path: Path) -> None:
 
     async with ServiceDb(path, clock=lambda: time.now) as db:
         metadata = SqliteStores(db).metadata
-        assert metadata.get(url_of("a")) == stored("a", lives=60)
+        assert await metadata.get(url_of("a")) == stored("a", lives=60)
         time.passes(60)
-        assert metadata.last(url_of("a")) is None
+        assert await metadata.last(url_of("a")) is None
         assert await metadata.expire(10) == 1
 
 
@@ -114,7 +114,7 @@ async def test_backup_during_writes_is_consistent(tmp_path: Path) -> None:
     assert [path.name for path in copy.parent.iterdir()] == ["service.sqlite"]
     async with ServiceDb(copy) as db:
         stores = SqliteStores(db)
-        events = stores.events.since(0, 10_000)
+        events = await stores.events.since(0, 10_000)
         # What was lent then is nobody's now, and every entry is either open or announced.
         found = await stores.journal.open("new", 10_000, LEASE)
         assert len(found) == stores.journal.waiting()

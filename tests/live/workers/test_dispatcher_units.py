@@ -20,7 +20,7 @@ from scoter.live.records import Priority
 from scoter.live.workers.dispatcher import WorkerDispatcher
 from scoter.live.workers.domains import DomainQueue, QueuedHop
 from scoter.live.workers.limits import WorkerLimits
-from scoter.live.workers.pool import START_TIMEOUT, WorkerHandle
+from scoter.live.workers.pool import START_TIMEOUT, WorkerHandle, WorkerPool
 from scoter.live.workers.wire import HopDone, HopRefused, MakeHop, RefusalReason, WireMessage
 
 
@@ -84,6 +84,12 @@ def answered(fetchers: WorkerDispatcher, fake: Fake, *, hold: float = 0.0, pause
     fetchers.receive(fake, HopDone(pending.id, answer(pending.request.url), 0.0, hold, pause))
 
 
+def _pool_of(fetchers: WorkerDispatcher) -> WorkerPool:
+    pool = fetchers._pool
+    assert isinstance(pool, WorkerPool)
+    return pool
+
+
 async def test_failed_process_start_is_retried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with WorkerDispatcher(config_for(1), tmp_path) as fetchers:
         await all_joined(fetchers, 1)
@@ -97,7 +103,7 @@ async def test_failed_process_start_is_retried(tmp_path: Path, monkeypatch: pyte
             return popen(*args, **options)
 
         monkeypatch.setattr(subprocess, "Popen", failing)
-        next(iter(fetchers._pool)).kill()
+        next(iter(_pool_of(fetchers))).kill()
         async with asyncio.timeout(60):
             await all_joined(fetchers, 1, apart_from=first)
 
@@ -114,7 +120,7 @@ async def test_restart_delay_is_bounded_after_many_quick_deaths(
 
     async with WorkerDispatcher(config_for(1), tmp_path) as fetchers:
         await all_joined(fetchers, 1)
-        pool = fetchers._pool
+        pool = _pool_of(fetchers)
         monkeypatch.setattr(pool, "_start_again", note)
         pool._quick_deaths = 2_000  # some hours of them
         victim = next(iter(pool))
@@ -140,7 +146,7 @@ async def test_worker_that_does_not_start_in_time_is_killed_and_replaced(
         restarts.append(seconds)
 
     monkeypatch.setattr(WorkerHandle, "start", start)
-    pool = WorkerDispatcher(config_for(1), tmp_path, now=lambda: now)._pool
+    pool = _pool_of(WorkerDispatcher(config_for(1), tmp_path, now=lambda: now))
     monkeypatch.setattr(pool, "_start_again", restart)
     await pool._start()
     now += START_TIMEOUT

@@ -10,6 +10,7 @@
 - ``jobs``       the engine, files on disk, sitemaps, publishers
 - ``corpus``     texts for language models
 - ``live``       the live service and its HTTP API
+- ``cluster``    Kafka and Cassandra, for a live service on several machines
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scoter.config.sections.cluster import CassandraSettings, KafkaClusterSettings
 from scoter.config.sections.corpus import CorpusSettings
 from scoter.config.sections.db import CrawldbSettings, GenerateSettings
 from scoter.config.sections.fetch import FetchSettings
@@ -65,6 +67,8 @@ class Config(msgspec.Struct, frozen=True):
     engine: EngineSettings = EngineSettings()
     live: LiveSettings = LiveSettings()
     web: WebSettings = WebSettings()
+    kafka: KafkaClusterSettings = KafkaClusterSettings()
+    cassandra: CassandraSettings = CassandraSettings()
     plugin: Mapping[str, Mapping[str, GivenValue]] = {}
 
     def value(self, name: str) -> Any:

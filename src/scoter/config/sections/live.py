@@ -1,6 +1,7 @@
 """The live service and its HTTP API: limits, lifetimes and retention."""
 
 from datetime import timedelta
+from typing import Literal
 
 from scoter.config.settings import Section, setting
 from scoter.config.units import Size
@@ -11,6 +12,17 @@ from scoter.config.units import Size
 class LiveSettings(Section, frozen=True):
     """The live service (`scoter serve`)."""
 
+    backend: Literal["embedded", "cluster"] = setting(
+        "embedded",
+        "Where the service keeps its data: in its directory, on one machine, or in Kafka and Cassandra.",
+    )
+    robots_server: str = setting(
+        "",
+        "Redis server through which the workers of a cluster share robots.txt files; empty to use Cassandra.",
+        pattern=r"(rediss?://\S+)?",
+        form="redis://host:port/number",
+        example='"redis://cache:6379/0"',
+    )
     known_for: timedelta = setting(
         timedelta(days=14), "How long a fetched URL is answered from the store instead of being fetched again."
     )

@@ -104,7 +104,7 @@ class FetchLog:
             await self._remove_merged()
             parts = [piece for piece in await asyncio.to_thread(pieces, self.folder) if piece.is_part]
             over, made = self._clock() - HOUR - _LATE, 0
-            pending = {hour_of(event.at) for event in self._events.since(self.number, 1)}
+            pending = {hour_of(event.at) for event in await self._events.since(self.number, 1)}
             problem: ScoterError | None = None
             for (hour, _), found in groupby(parts, key=lambda piece: (piece.hour, piece.generation)):
                 if hour > over or hour in pending:
@@ -164,7 +164,7 @@ class FetchLog:
 
         As columns they take a tenth of the memory.
         """
-        following = self._events.since(self.number, 1)
+        following = await self._events.since(self.number, 1)
         if not following or following[0].number > upto:
             return None
         hour, first = hour_of(following[0].at), following[0].number
@@ -172,7 +172,7 @@ class FetchLog:
         tables: list[Any] = []
         outcomes: list[tuple[str, str]] = []
         while len(outcomes) < self._rows:
-            following = self._events.since(last, min(_SLICE, self._rows - len(outcomes)))
+            following = await self._events.since(last, min(_SLICE, self._rows - len(outcomes)))
             fitting = list(takewhile(lambda event: event.number <= upto and hour_of(event.at) == hour, following))
             if fitting:
                 last = fitting[-1].number

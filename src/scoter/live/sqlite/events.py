@@ -27,7 +27,7 @@ class SqliteEvents:
         self._most = most
         self._kept = kept
 
-    def since(self, number: int, most: int) -> Sequence[Event]:
+    async def since(self, number: int, most: int) -> Sequence[Event]:
         """Return at most ``most`` events after a number."""
         query = "SELECT number, message, url, at, record FROM events WHERE number > ? ORDER BY number LIMIT ?"
         return [
@@ -136,7 +136,7 @@ class SqliteDeliveries:
         rows = self._db.reader.all(query, (most,))
         return [FailedDelivery(delivery=_delivery(row[:4]), why=row[4], at=from_micros(row[5])) for row in rows]
 
-    def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
+    async def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
         """Return deliveries that are pending or were given up, newest first."""
         query = "SELECT id, callback, event, tries, why, due, ended FROM deliveries ORDER BY number DESC LIMIT ?"
         now = self._db.lease_clock()

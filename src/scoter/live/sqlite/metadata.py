@@ -77,22 +77,22 @@ class SqliteMetadataReader:
     def close(self) -> None:
         self._reader.close()
 
-    def get(self, url: str) -> StoredRecord | None:
+    async def get(self, url: str) -> StoredRecord | None:
         """Return the record of a URL, if any."""
         row = self._one(_ROW, url)
         return None if row is None else _stored(row)
 
-    def last(self, url: str) -> StoredRecord | None:
+    async def last(self, url: str) -> StoredRecord | None:
         """Return the record of a URL, even if it expired less than its ``stale_for`` ago."""
         row = self._one(_LAST, url)
         return None if row is None else _stored(row)
 
-    def value(self, url: str) -> bytes | None:
+    async def value(self, url: str) -> bytes | None:
         """Return the JSON of a URL's record; cheaper than ``get``."""
         row = self._one(_VALUE, url)
         return None if row is None else row[1]
 
-    def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
+    async def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
         """Return the JSON of the records of at most 300 URLs."""
         now = to_micros(self._clock())
         asked = set(urls)

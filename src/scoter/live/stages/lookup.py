@@ -24,9 +24,9 @@ class FreshRecords:
         self._known_for = known_for
         self._clock = clock
 
-    def get(self, url: str, *, is_direct: bool = False) -> UrlRecord | None:
+    async def get(self, url: str, *, is_direct: bool = False) -> UrlRecord | None:
         """Return the record of a URL; with ``is_direct`` only if the URL itself was requested."""
-        found = self._store.get(url)
+        found = await self._store.get(url)
         if found is None or (is_direct and not found.is_direct):
             return None
         now = self._clock()
@@ -38,9 +38,9 @@ class FreshRecords:
             return None
         return record
 
-    def last_good(self, url: str) -> UrlRecord | None:
+    async def last_good(self, url: str) -> UrlRecord | None:
         """Return the result of the last successful request for a URL, even if it has expired but is still stored."""
-        found = self._store.last(url)
+        found = await self._store.last(url)
         record = _decoded(found) if found is not None and found.is_direct else None
         return record if record is not None and record.state is State.OK else None
 
@@ -63,7 +63,7 @@ class AnswerKnown:
 
     async def __call__(self, context: Context, service: Service[Context, Context], /) -> Context:
         began = self._timer()
-        found = None if context.entry.force else self._fresh.get(context.url.text)
+        found = None if context.entry.force else await self._fresh.get(context.url.text)
         context = context.timed("known", self._timer() - began)
         if found is None:
             return await service(context)

@@ -71,12 +71,12 @@ class BuildRecord:
             record = self._record(context)
         own = context.hops[:1] if context.is_truncated else context.hops
         found = [replace(record, url=hop.url, hops=record.hops[at:]) for at, hop in enumerate(own)]
-        rows = {each.url: self._stored(self._or_last_good(each)) for each in found}
+        rows = {each.url: self._stored(await self._or_last_good(each)) for each in found}
         alias = _alias(context)
         if alias is not None and alias.text not in rows:
             named = replace(record, url=alias.text, hops=record.hops[-1:])
             rows[alias.text] = self._stored(named, is_direct=False)
-        return replace(context, record=self._or_last_good(record), rows=tuple(rows.values()))
+        return replace(context, record=await self._or_last_good(record), rows=tuple(rows.values()))
 
     def _record(self, context: Context) -> UrlRecord:
         reply, read = context.reply, context.read or _UNREAD
@@ -115,9 +115,9 @@ class BuildRecord:
             return max(reply.retry_after, _READABLE_FOR)
         return self._live.failed_for
 
-    def _or_last_good(self, record: UrlRecord) -> UrlRecord:
+    async def _or_last_good(self, record: UrlRecord) -> UrlRecord:
         """Return the record or, if it says that a fetch failed, the last good one of its URL, marked as stale."""
-        good = self._fresh.last_good(record.url) if record.state is State.FAILED else None
+        good = await self._fresh.last_good(record.url) if record.state is State.FAILED else None
         if good is None:
             return record
         stale = StaleReason(

@@ -43,7 +43,7 @@ class ResolveRedirects:
     async def __call__(self, context: Context) -> Context:
         url = context.url
         # Check again: another chain through this URL may have been recorded since the lookup.
-        found = None if context.entry.force else self._fresh.get(url.text)
+        found = None if context.entry.force else await self._fresh.get(url.text)
         if found is not None:
             return replace(_ending_with(context, found), source=OutcomeSource.KNOWN)
         while True:
@@ -53,7 +53,7 @@ class ResolveRedirects:
             # A longer URL cannot be looked up, and a record would contain it several times.
             if onward is None or onward.text in been or len(onward.text) > LONGEST:
                 return context
-            known = None if context.entry.force else self._fresh.get(onward.text, is_direct=True)
+            known = None if context.entry.force else await self._fresh.get(onward.text, is_direct=True)
             if known is not None and any(hop.url in been for hop in known.hops):
                 known = None  # the stored chain contains this one: a loop, so fetch it again
             # The limit applies to the whole chain, including the stored part.

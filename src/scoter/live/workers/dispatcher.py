@@ -30,7 +30,7 @@ from scoter.live.records import ContentSummary, Priority
 from scoter.live.workers.domains import DomainQueue, DomainQueues, QueuedHop
 from scoter.live.workers.lease import GRACE
 from scoter.live.workers.limits import WorkerLimits
-from scoter.live.workers.pool import WorkerHandle, WorkerPool
+from scoter.live.workers.pool import HopMaker, HopMakers, PoolOwner, WorkerPool
 from scoter.live.workers.requests import abandoned_reply, blocked_reply, crashing_reply, on_hold_reply, stopping_reply
 from scoter.live.workers.shards import shard_of
 from scoter.live.workers.wire import (
@@ -83,8 +83,12 @@ class WorkerDispatcher:
         holds: DomainHoldStore | None = None,
         bounds: WorkerLimits = WorkerLimits(),  # noqa: B008 - frozen
         now: Callable[[], float] = clock.lease_now,
+        pool: Callable[[PoolOwner], HopMakers] | None = None,
     ) -> None:
-        """``folder`` must exist and belong to this service alone: it holds the workers' locks and sockets."""
+        """``folder`` must exist and belong to this service alone: it holds the workers' locks and sockets.
+
+        ``pool`` replaces the worker processes of this machine by others that make the hops.
+        """
         self._shards = config.live.shards
         self._threads = config.fetch.threads_per_queue
         self._delay = config.fetch.delay.total_seconds()
@@ -95,7 +99,7 @@ class WorkerDispatcher:
         self._bounds = bounds
         self._patience = bounds.patience.total_seconds()
         self._now = now
-        self._pool = WorkerPool(config, folder, self, bounds, now)
+        self._pool: HopMakers = WorkerPool(config, folder, self, bounds, now) if pool is None else pool(self)
         self._domains = DomainQueues(bounds.idle)
         self._stalled: dict[int, set[DomainQueue]] = {}  # domains that wait for a holder of their shard
         self._last = 0
@@ -245,13 +249,13 @@ class WorkerDispatcher:
             return self._bounds.per_domain
         return min(2 * threads, self._bounds.per_domain)
 
-    def _advance_line(self, worker: WorkerHandle) -> None:
+    def _advance_line(self, worker: HopMaker) -> None:
         while len(worker.under_way) < self._bounds.per_fetcher and (domain := worker.next_in_line()) is not None:
             self._advance(domain)
 
     # Replies
 
-    def _done(self, worker: WorkerHandle, done: HopDone[Reply]) -> None:
+    def _done(self, worker: HopMaker, done: HopDone[Reply]) -> None:
         pending = worker.under_way.pop(done.id, None)
         if pending is None:
             return
@@ -265,7 +269,7 @@ class WorkerDispatcher:
         self._advance(domain)
         self._domains.settle(domain, self._now())  # the caller may have been cancelled
 
-    def _refused(self, worker: WorkerHandle, refused: HopRefused) -> None:
+    def _refused(self, worker: HopMaker, refused: HopRefused) -> None:
         pending = worker.under_way.pop(refused.id, None)
         if pending is None:
             return
@@ -312,7 +316,7 @@ class WorkerDispatcher:
 
     # PoolOwner
 
-    def receive(self, worker: WorkerHandle, message: WireMessage) -> None:
+    def receive(self, worker: HopMaker, message: WireMessage) -> None:
         match message:
             case HopDone():
                 self._done(worker, message)
@@ -333,7 +337,7 @@ class WorkerDispatcher:
             case _:
                 raise ValueError(f"unexpected message from a worker: {type(message).__name__}")
 
-    def welcome(self, worker: WorkerHandle) -> None:
+    def welcome(self, worker: HopMaker) -> None:
         for rule in self._rules.values():
             worker.send(SetRule(rule))
 
@@ -352,7 +356,7 @@ class WorkerDispatcher:
             for domain in self._stalled.pop(shard, ()):
                 self._advance(domain)
 
-    def lost(self, worker: WorkerHandle) -> None:
+    def lost(self, worker: HopMaker) -> None:
         domains: set[DomainQueue] = set()
         now = self._now()
         for pending in worker.under_way.values():
@@ -375,9 +379,9 @@ class WorkerDispatcher:
                 self._advance(domain)
                 self._domains.settle(domain, self._now())
 
-    async def _look_up(self, worker: WorkerHandle, origin: str) -> None:
+    async def _look_up(self, worker: HopMaker, origin: str) -> None:
         worker.send(RobotsAnswer(origin, await self._robots.get(origin)))
 
-    async def _on_behalf(self, worker: WorkerHandle, number: int, request: Request, priority: Priority) -> None:
+    async def _on_behalf(self, worker: HopMaker, number: int, request: Request, priority: Priority) -> None:
         answer = await self.fetch(request, priority, is_forwarded=True)
         worker.send(HopDone(number, answer.reply, answer.waited))

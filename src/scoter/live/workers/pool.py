@@ -52,13 +52,54 @@ _LONG_LIFE: Final = 10.0  # seconds; a worker that lives longer ends the back-of
 _log = logging.getLogger(__name__)
 
 
+class HopMaker(Protocol):
+    """A worker, as the dispatcher sees it; or all fetchers of a cluster."""
+
+    number: int
+    report: LiveWorkerReport | None
+    under_way: dict[int, QueuedHop]
+
+    @property
+    def pid(self) -> int: ...
+
+    def send(self, message: WireMessage) -> None: ...
+
+    def line_up(self, domain: DomainQueue, first: QueuedHop) -> None:
+        """Note that a domain waits for room."""
+
+    def next_in_line(self) -> DomainQueue | None:
+        """Return the domain that gets the next room, and forget that it waits."""
+
+
+class HopMakers(Protocol):
+    """The workers, as the dispatcher sees them."""
+
+    @property
+    def restarts(self) -> int: ...
+
+    def __iter__(self) -> Iterator[HopMaker]:
+        """Yield those that are ready."""
+
+    def owner(self, shard: int) -> HopMaker | None:
+        """Return the one that holds a shard, or ``None`` while the shard moves."""
+
+    async def open(self) -> None: ...
+
+    async def ready(self) -> None: ...
+
+    async def close(self, within: float) -> None: ...
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine in the background."""
+
+
 class PoolOwner(Protocol):
     """The dispatcher, as the pool sees it."""
 
-    def receive(self, worker: WorkerHandle, message: WireMessage) -> None:
+    def receive(self, worker: HopMaker, message: WireMessage) -> None:
         """Handle a message from a worker that is not about its shards."""
 
-    def welcome(self, worker: WorkerHandle) -> None:
+    def welcome(self, worker: HopMaker) -> None:
         """Send a new worker what it must know before it gets shards."""
 
     def domain_holds(self, shards: frozenset[int], since: float) -> tuple[DomainHold, ...]:
@@ -67,7 +108,7 @@ class PoolOwner(Protocol):
     def moved(self, shards: Sequence[int]) -> None:
         """Handle that shards have a holder again."""
 
-    def lost(self, worker: WorkerHandle) -> None:
+    def lost(self, worker: HopMaker) -> None:
         """Take back the requests of a dead worker."""
 
 

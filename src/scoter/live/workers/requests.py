@@ -20,6 +20,7 @@ from scoter.live.workers.wire import (
     RobotsAnswer,
     RobotsQuery,
     RobotsUpdate,
+    WireConnection,
     WireMessage,
 )
 
@@ -60,7 +61,7 @@ _ROBOTS_BATCH: Final = 0.05
 class CoreRobotsCache:
     """The robots.txt cache of the core, as a worker sees it; empty without a core."""
 
-    def __init__(self, core: FrameConnection) -> None:
+    def __init__(self, core: WireConnection) -> None:
         self._core = core
         self._asked: dict[str, asyncio.Future[StoredRobots | None]] = {}
         self._learnt: list[RobotsUpdate] = []
@@ -105,7 +106,7 @@ class CoreRobotsCache:
 class ForwardedHops:
     """Hops to domains that another worker holds, forwarded through the core."""
 
-    def __init__(self, core: FrameConnection) -> None:
+    def __init__(self, core: WireConnection) -> None:
         self._core = core
         self._asked: dict[int, tuple[Request, asyncio.Future[Reply]]] = {}
         self._last = 0

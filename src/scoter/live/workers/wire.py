@@ -16,7 +16,7 @@ import socket
 from collections.abc import Callable
 from enum import StrEnum
 from struct import Struct as Layout
-from typing import Any, Final, Generic, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import Struct
@@ -235,6 +235,22 @@ _HEAD: Final = Layout("!IB")
 _HIGH_WATER: Final = 4 * 2**20
 
 _log = logging.getLogger(__name__)
+
+
+class WireConnection(Protocol):
+    """The other side of a worker: its core, or who has sent a direct request."""
+
+    @property
+    def is_open(self) -> bool: ...
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the other side keeps up with reading."""
+
+    def send(self, message: WireMessage) -> None: ...
+
+    async def drained(self) -> None:
+        """Wait until the other side has read most of the written data."""
 
 
 class FrameConnection(asyncio.Protocol):

@@ -28,7 +28,6 @@ from scoter.live.workers.transport import LeasedTransport
 from scoter.live.workers.wire import (
     VERSION,
     CrawlDelayNotice,
-    FrameConnection,
     GrantShards,
     Heartbeat,
     HopDone,
@@ -42,6 +41,7 @@ from scoter.live.workers.wire import (
     SetRule,
     ShardsReturned,
     StopWorker,
+    WireConnection,
     WireMessage,
     WorkerReady,
 )
@@ -56,7 +56,7 @@ class _AcceptedHop(Struct, frozen=True, gc=False):
     """A request that is queued or under way, and who sent it."""
 
     id: int
-    asker: FrameConnection
+    asker: WireConnection
     domain: str
     received: float
     priority: Priority = Priority.NORMAL
@@ -70,7 +70,7 @@ class LiveWorker:
     def __init__(
         self,
         config: Config,
-        core: FrameConnection,
+        core: WireConnection,
         limits: WorkerLimits,
         *,
         promise: Callable[[float], None],
@@ -186,7 +186,7 @@ class LiveWorker:
         self._forwarded.lose_core()
         self._transport.look()
 
-    def ask(self, ask: MakeHop, asker: FrameConnection) -> None:
+    def ask(self, ask: MakeHop, asker: WireConnection) -> None:
         """Make a hop and answer the sender, now or later."""
         request, now = ask.request, self._now()
         domain = queue_key(request.url, "domain")
@@ -225,7 +225,7 @@ class LiveWorker:
 
     # Answers
 
-    async def _hop(self, ask: MakeHop, asker: FrameConnection, domain: str) -> None:
+    async def _hop(self, ask: MakeHop, asker: WireConnection, domain: str) -> None:
         began = self._now()
         reply = await self._fetcher.hop(ask.request)
         took = 0.0 if reply.exchange is None else reply.exchange.timings.total

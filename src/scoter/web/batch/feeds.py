@@ -78,7 +78,7 @@ class ProgressFeed:
     def last(self) -> int:
         return self._events[-1].number if self._events else 0
 
-    def since(self, number: int, most: int) -> Sequence[FeedEvent]:
+    async def since(self, number: int, most: int) -> Sequence[FeedEvent]:
         self.read()
         return [event for event in self._events if event.number > number][:most]
 

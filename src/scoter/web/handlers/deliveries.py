@@ -18,7 +18,7 @@ from scoter.web.services import Services
 async def list_deliveries(services: Services, call: ApiRequest[None]) -> HandlerResult:
     """List the webhook deliveries that were not received, newest first."""
     query: DeliveriesQuery = call.query
-    found = [_info(each) for each in services.deliveries.unfinished(query.limit)]
+    found = [_info(each) for each in await services.deliveries.unfinished(query.limit)]
     return ApiResponse(msgspec.json.encode(DeliveryList(found)))
 
 

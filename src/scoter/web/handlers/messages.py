@@ -62,6 +62,7 @@ def _message(order: Submission, now: datetime) -> Message:
         force=order.force,
         callback=order.callback,
         received=now,
+        is_named=bool(order.id),
     )
 
 

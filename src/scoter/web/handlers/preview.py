@@ -45,13 +45,13 @@ async def preview(services: Services, call: ApiRequest[None]) -> HandlerResult:
     url = canonical_text(query.url)
     if not url:
         return NOT_A_URL
-    known = services.lookup.known(url)
+    known = await services.lookup.known(url)
     if known is None or not _is_fresh(known, services.clock()):
         seconds = min(wait_seconds(query.wait), services.web.longest_wait.total_seconds())
         refused = await _finish(services, url, query, seconds)
         if refused is not None:
             return refused
-    reply = services.lookup.one(url)
+    reply = await services.lookup.one(url)
     if query.oembed and reply.status == 200:
         return await _with_oembed(services, reply)
     return not_changed(reply, call.headers) or reply

@@ -41,9 +41,9 @@ async def look_up(services: Services, call: ApiRequest[None]) -> HandlerResult:
     url = canonical_text(query.url)
     # Checked before the lookup: the record found afterwards is the new one, or its fetch is still seen as pending.
     is_outdated = bool(seconds and url) and is_forced(url)
-    answer = lookup.one(query.url)
+    answer = await lookup.one(query.url)
     if seconds and answer.status == 404:
-        answer = lookup.one(query.url)  # it may have been finished between the look at records and that at entries
+        answer = await lookup.one(query.url)  # it may have been finished between the two reads
     if not seconds or not url or (answer.status != 202 and not is_outdated):
         return not_changed(answer, call.headers) or answer
     if waiters.is_full:
@@ -54,7 +54,7 @@ async def look_up(services: Services, call: ApiRequest[None]) -> HandlerResult:
         pass
     if is_forced(url):
         return lookup.without(url)
-    answer = lookup.one(url)
+    answer = await lookup.one(url)
     return not_changed(answer, call.headers) or answer
 
 
@@ -66,7 +66,7 @@ async def look_up(services: Services, call: ApiRequest[None]) -> HandlerResult:
 )
 async def look_up_many(services: Services, call: ApiRequest[LookupBatch]) -> HandlerResult:
     """Look up to 300 URLs at once."""
-    return services.lookup.many(call.body.urls)
+    return await services.lookup.many(call.body.urls)
 
 
 def wait_seconds(text: str) -> float:

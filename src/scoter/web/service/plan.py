@@ -6,6 +6,7 @@ import hashlib
 import os
 import secrets
 import stat
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -95,14 +96,24 @@ class ServiceFolder(Struct, frozen=True):
         return found
 
 
+class ServiceRole(StrEnum):
+    """Which part of a service runs here; all but the first need ``live.backend = "cluster"``."""
+
+    ALL = "all"
+    API = "api"
+    WORKER = "worker"
+    FETCHER = "fetcher"
+
+
 class ServicePlan(Struct, frozen=True, kw_only=True):
-    """A service: its settings, its directory, and its access rules."""
+    """A service: its settings, its directory, its access rules, and which part of it runs here."""
 
     config: Config
     root: str
     needs_keys: bool = False
     any_host: bool = False
     level: str = "INFO"
+    role: ServiceRole = ServiceRole.ALL
 
     @property
     def folder(self) -> ServiceFolder:

@@ -15,9 +15,10 @@ import time
 from asyncio.subprocess import Process
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Final
 
-from scoter.web.service.plan import ServicePlan
+from scoter.web.service.plan import ServicePlan, ServiceRole
 from scoter.web.service.process import (
     DEFECT,
     END_WITHIN,
@@ -31,6 +32,9 @@ from scoter.web.service.process import (
 
 CORE: Final = "scoter.web.service.core"
 LOOKUPS: Final = "scoter.web.service.lookup_process"
+API: Final = "scoter.web.service.roles.api"
+WORKER: Final = "scoter.web.service.roles.worker"
+FETCHER: Final = "scoter.web.service.roles.fetcher"
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
 _MOST_DOUBLINGS: Final = 10
@@ -150,17 +154,31 @@ class SupervisedProcess:
                 self._process.send_signal(sign)
 
 
+def process_groups(plan: ServicePlan, listening: Sequence[socket.socket]) -> list[list[SupervisedProcess]]:
+    """Return the processes of a service, in the order in which they start; those of a group start together."""
+    match plan.role:
+        case ServiceRole.ALL:
+            # The core first: it creates the database that the others read.
+            lookups = [
+                SupervisedProcess(f"lookup process {number}", LOOKUPS, plan, each)
+                for number, each in enumerate(listening, start=1)
+            ]
+            return [[SupervisedProcess("core", CORE, plan)], lookups]
+        case ServiceRole.API:
+            return [[SupervisedProcess(f"api {number}", API, plan, each) for number, each in enumerate(listening, 1)]]
+        case ServiceRole.WORKER | ServiceRole.FETCHER:
+            numbers = range(1, plan.config.live.processes + 1)
+            module = WORKER if plan.role is ServiceRole.WORKER else FETCHER
+            return [[SupervisedProcess(f"{plan.role} {number}", module, plan) for number in numbers]]
+
+
 class Supervisor:
     """The processes of one service."""
 
     def __init__(self, plan: ServicePlan, listening: Sequence[socket.socket], ready: Callable[[], None]) -> None:
-        """Each socket gets a lookup process; ``ready`` is called when the service is ready."""
+        """Each socket gets a lookup process, or an api process; ``ready`` is called when the service is ready."""
         self._ready = ready
-        self._core = SupervisedProcess("core", CORE, plan)
-        self._lookups = [
-            SupervisedProcess(f"lookup process {number}", LOOKUPS, plan, each)
-            for number, each in enumerate(listening, start=1)
-        ]
+        self._groups = process_groups(plan, listening)
         self._tasks: list[asyncio.Task[int]] = []
         self._stopping = asyncio.Event()
 
@@ -185,8 +203,7 @@ class Supervisor:
 
     async def _serve(self) -> int:
         """Start all processes; return the exit code of the first that cannot be kept running."""
-        # The core first: it creates the database that the others read.
-        for group in ([self._core], self._lookups):
+        for group in self._groups:
             started = [(process, self._keep(process)) for process in group]
             for process, task in started:
                 if not await _is_ready(process, task):
@@ -202,7 +219,7 @@ class Supervisor:
 
     async def _end(self) -> None:
         # All at once: the core ends the event streams that pass through lookup processes.
-        for process in (self._core, *self._lookups):
+        for process in chain.from_iterable(self._groups):
             process.stop()
         if not self._tasks:
             return
@@ -213,7 +230,7 @@ class Supervisor:
             await asyncio.wait(late)
 
     def _kill(self) -> None:
-        for process in (self._core, *self._lookups):
+        for process in chain.from_iterable(self._groups):
             process.kill()
 
 

@@ -1,0 +1,19 @@
+"""The live service on several machines: Kafka carries messages, requests and events; Cassandra holds the records.
+
+- ``kafka``      connections to Kafka: options, errors, the sender of messages, topics
+- ``messages``   what is in the topics, and the dead-letter topic
+- ``offsets``    which messages of a partition are done (pure)
+- ``consumer``   the partitions of a group's member, and their messages
+- ``intake``     accepted URLs: how an api writes them and a worker reads them
+- ``outcomes``   recording of outcomes: Cassandra first, then one Kafka transaction
+- ``events``     events, read by number
+- ``rules``      domain rules in a compacted topic
+- ``cassandra``  connections to Cassandra, and the tables
+- ``metadata``   records by URL
+- ``access``     API keys and message ids
+- ``robots``     the shared robots.txt cache
+- ``requests``   the worker's request queues, served by fetchers
+- ``fetcher``    a fetcher: partitions of domains, leases, and what it hands over
+
+``docs/live-cluster.md`` has the design and the arguments for its guarantees.
+"""

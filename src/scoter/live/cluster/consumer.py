@@ -1,0 +1,280 @@
+"""A member of a consumer group: the partitions that it owns, their messages, and which of these are done.
+
+A thread polls Kafka. Everything else happens in the event loop, where the owner of the member handles messages. A
+partition that is to be returned is returned only after its owner has stopped using it (``PartitionOwner.revoked``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from scoter.config.sections.cluster import KafkaClusterSettings
+from scoter.live.clock import lease_now
+from scoter.live.cluster.kafka import LoggedErrors, client_options, quiet_logger
+from scoter.live.cluster.offsets import PartitionOffsets
+
+_BATCH: Final = 500
+_POLL: Final = 0.05  # seconds
+_LONGEST_STOP: Final = 45.0
+_log = logging.getLogger(__name__)
+
+Place: TypeAlias = tuple[str, int]
+"""A topic and the number of one of its partitions."""
+
+
+class ReceivedMessage(Struct, frozen=True):
+    """A message of a partition."""
+
+    place: Place
+    offset: int
+    value: bytes | None
+    key: bytes | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+
+
+class PartitionOwner(Protocol):
+    """Handles the messages of a group's member, in the event loop."""
+
+    def assigned(self, places: Sequence[Place], since: float) -> None:
+        """Start with partitions; the assignment was learnt at ``since``, a time of ``lease_now``."""
+
+    async def revoked(self, places: Sequence[Place], *, is_lost: bool) -> None:
+        """Stop using partitions. If they are lost, another process may have them already."""
+
+    def received(self, messages: Sequence[ReceivedMessage]) -> None:
+        """Take messages that are not done yet."""
+
+    def is_full(self, place: Place) -> bool:
+        """Return whether a partition should be paused."""
+
+    def confirmed(self, since: float) -> None:
+        """Note that the group knew this member at or after ``since``, a time of ``lease_now``."""
+
+
+class GroupMember:
+    """A dynamic member of a consumer group (KIP-848)."""
+
+    def __init__(
+        self,
+        settings: KafkaClusterSettings,
+        group: str,
+        topics: Sequence[str],
+        owner: PartitionOwner,
+        *,
+        name: str,
+        commits: float = 0.0,
+    ) -> None:
+        """Commit every ``commits`` seconds; 0 if the owner commits by itself, in transactions."""
+        import confluent_kafka
+
+        self._kafka = confluent_kafka
+        self._topics = list(topics)
+        self._owner = owner
+        self._commits = commits
+        self._offsets: dict[Place, PartitionOffsets] = {}
+        self._paused: set[Place] = set()
+        self._loop = asyncio.get_running_loop()
+        self._is_closed = threading.Event()
+        self._consumer = confluent_kafka.Consumer(
+            {
+                **client_options(settings),
+                "client.id": name,
+                "group.id": group,
+                "group.protocol": "consumer",
+                "group.remote.assignor": "range",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "fetch.wait.max.ms": 100,
+                "queued.max.messages.kbytes": 16_384,
+                "error_cb": LoggedErrors(name),
+            },
+            logger=quiet_logger(),
+        )
+        self._threads = [threading.Thread(target=self._poll_all, name=f"{name}-poll", daemon=True)]
+        if commits:
+            self._threads.append(threading.Thread(target=self._commit_all, name=f"{name}-commit", daemon=True))
+
+    def __repr__(self) -> str:
+        return f"GroupMember({len(self._offsets)} partitions, {len(self._paused)} paused)"
+
+    def start(self) -> None:
+        """Join the group."""
+        self._consumer.subscribe(
+            self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
+        )
+        for thread in self._threads:
+            thread.start()
+
+    async def close(self) -> None:
+        """Leave the group."""
+        self._is_closed.set()
+        for thread in self._threads:
+            await asyncio.to_thread(thread.join)
+        await asyncio.to_thread(self._consumer.close)
+
+    # In the event loop
+
+    @property
+    def places(self) -> Iterable[Place]:
+        """The partitions that this member owns."""
+        return self._offsets.keys()
+
+    def owns(self, place: Place) -> bool:
+        return place in self._offsets
+
+    def finish(self, place: Place, offset: int) -> None:
+        """Note that a message is done."""
+        if (offsets := self._offsets.get(place)) is not None:
+            offsets.finish(offset)
+
+    def finish_all(self, done: Mapping[Place, Sequence[int]]) -> None:
+        """Note that messages are done."""
+        for place, offsets in done.items():
+            for offset in offsets:
+                self.finish(place, offset)
+
+    def positions_with(self, done: Mapping[Place, Sequence[int]]) -> list[Any]:
+        """Return the positions of partitions as they are once these messages are done, for a transaction."""
+        return [
+            self._position(place, *self._offsets[place].without(offsets))
+            for place, offsets in done.items()
+            if place in self._offsets
+        ]
+
+    def open_count(self, place: Place) -> int:
+        """Return how many messages of a partition are not done."""
+        offsets = self._offsets.get(place)
+        return 0 if offsets is None else len(offsets)
+
+    def membership(self) -> Any:
+        """Return this member's identity, for a transaction."""
+        return self._consumer.consumer_group_metadata()
+
+    def _position(self, place: Place, offset: int, text: str) -> Any:
+        return self._kafka.TopicPartition(place[0], place[1], offset, text)
+
+    # In the threads
+
+    def in_loop(self, work: Callable[[], Any]) -> Any:
+        """Call something in the event loop; return its result."""
+        done: Future[Any] = Future()
+
+        def call() -> None:
+            try:
+                done.set_result(work())
+            except BaseException as error:
+                done.set_exception(error)
+
+        self._loop.call_soon_threadsafe(call)
+        return done.result(_LONGEST_STOP)
+
+    def _poll_all(self) -> None:
+        while not self._is_closed.is_set():
+            try:
+                found = self._consumer.consume(_BATCH, timeout=_POLL)
+                if found:
+                    self.in_loop(partial(self._receive, found))
+                self._pause_full()
+            except self._kafka.KafkaException as error:
+                _log.warning("cannot read from Kafka: %s", error)
+            except RuntimeError:  # the loop or the consumer is closed
+                return
+            except Exception:
+                _log.exception("cannot handle messages")
+
+    def _receive(self, found: Sequence[Any]) -> None:
+        messages = []
+        for each in found:
+            if each.error() is not None:
+                continue  # reported by ``error_cb``
+            place, offset = (each.topic(), each.partition()), each.offset()
+            offsets = self._offsets.get(place)
+            if offsets is not None and offsets.receive(offset):
+                messages.append(ReceivedMessage(place, offset, each.value(), each.key(), tuple(each.headers() or ())))
+        if messages:
+            self._owner.received(messages)
+
+    def _pause_full(self) -> None:
+        full = self.in_loop(lambda: {place for place in self._offsets if self._owner.is_full(place)})
+        self._paused &= set(self._offsets)
+        more, less = full - self._paused, self._paused - full
+        with suppress(self._kafka.KafkaException):  # a partition was just taken away
+            if more:
+                self._consumer.pause([self._kafka.TopicPartition(*place) for place in more])
+            if less:
+                self._consumer.resume([self._kafka.TopicPartition(*place) for place in less])
+            self._paused = set(full)
+
+    def _on_assign(self, consumer: Any, partitions: Sequence[Any]) -> None:
+        since = lease_now()
+        starts = {}
+        for each in consumer.committed(list(partitions), timeout=10.0):
+            offset = each.offset
+            if offset < 0:
+                offset = consumer.get_watermark_offsets(each, timeout=10.0)[0]
+            starts[each.topic, each.partition] = PartitionOffsets(offset, each.metadata or "")
+        consumer.incremental_assign(
+            [self._kafka.TopicPartition(*place, offsets.position) for place, offsets in starts.items()]
+        )
+
+        def assigned() -> None:
+            self._offsets.update(starts)
+            self._owner.assigned(list(starts), since)
+
+        self.in_loop(assigned)
+
+    def _on_revoke(self, consumer: Any, partitions: Sequence[Any]) -> None:
+        self._give_back(consumer, partitions, is_lost=False)
+
+    def _on_lost(self, consumer: Any, partitions: Sequence[Any]) -> None:
+        _log.warning("Kafka has given %d partitions to others", len(partitions))
+        self._give_back(consumer, partitions, is_lost=True)
+
+    def _give_back(self, consumer: Any, partitions: Sequence[Any], *, is_lost: bool) -> None:
+        places = [(each.topic, each.partition) for each in partitions]
+        stopping = asyncio.run_coroutine_threadsafe(self._owner.revoked(places, is_lost=is_lost), self._loop)
+        try:
+            stopping.result(_LONGEST_STOP)
+        except Exception:
+            _log.exception("cannot return partitions in order")
+        last = self.in_loop(
+            lambda: [
+                self._position(place, *offsets.committed())
+                for place in places
+                if (offsets := self._offsets.pop(place, None)) is not None
+            ]
+        )
+        if self._commits and last and not is_lost:
+            with suppress(self._kafka.KafkaException):  # the next owner repeats some work
+                consumer.commit(offsets=last, asynchronous=False)
+        consumer.incremental_unassign(list(partitions))
+
+    def _commit_all(self) -> None:
+        while not self._is_closed.wait(self._commits):
+            began = lease_now()
+            try:
+                positions = self.in_loop(
+                    lambda: [self._position(place, *each.committed()) for place, each in self._offsets.items()]
+                )
+                if not positions:
+                    continue
+                committed = self._consumer.commit(offsets=positions, asynchronous=False)
+                if all(each.error is None for each in committed):
+                    self._loop.call_soon_threadsafe(self._owner.confirmed, began)
+            except self._kafka.KafkaException as error:
+                _log.info("cannot commit: %s", error)
+            except RuntimeError:
+                return
+            except Exception:
+                _log.exception("cannot commit")

@@ -1,0 +1,370 @@
+"""A fetcher of a cluster: makes the requests to the domains of its partitions. It talks to Kafka and the web only.
+
+A ``LiveWorker`` does the work, as in the embedded service. This module takes the place of the core: partitions are the
+shards; a commit that Kafka confirms renews the lease; the next owner of a partition finds in the topic of delays what
+was learnt about its domains.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from scoter.api import DomainRule
+from scoter.config import Config
+from scoter.core.url import queue_key
+from scoter.errors import ScoterError
+from scoter.live.clock import lease_now, utc_now
+from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
+from scoter.live.cluster.kafka import KafkaSender, OutgoingMessage, TopicNames
+from scoter.live.cluster.messages import (
+    RETURNED,
+    TAKEN,
+    DeadLetter,
+    FetchFrame,
+    LearntDelay,
+    UnreadableMessage,
+    fetch_frames,
+    learnt_delays,
+)
+from scoter.live.cluster.requests import reply_partition
+from scoter.live.cluster.tail import TopicTail, read_partition
+from scoter.live.workers.lease import GRACE
+from scoter.live.workers.requests import abandoned_reply
+from scoter.live.workers.shards import shard_of
+from scoter.live.workers.wire import (
+    CrawlDelayNotice,
+    DomainHold,
+    GrantShards,
+    HopDone,
+    HopRefused,
+    MakeHop,
+    RecallShards,
+    RefusalReason,
+    RenewLease,
+    RobotsQuery,
+    RobotsUpdate,
+    SetRule,
+    ShardsReturned,
+    WireMessage,
+    decoded,
+    encoded,
+)
+from scoter.live.workers.worker import LiveWorker
+
+_MOST_DELAYS: Final = 1_000_000  # learnt delays of one partition
+_MOST_OPEN: Final = 2_000  # requests of one partition that are held
+_RETRY: Final = 1.0
+_FORWARD_TIMEOUT: Final = 60.0
+_STOP_TIMEOUT: Final = 30.0
+_SAME_HOLD: Final = 1.0
+_log = logging.getLogger(__name__)
+
+
+class _FetchOrder:
+    """A hop that a worker waits for; the worker's side of a connection, as ``LiveWorker`` sees it."""
+
+    is_open = True
+    has_room = True
+
+    def __init__(self, role: FetcherRole, place: Place, offset: int, frame: FetchFrame) -> None:
+        self.place = place
+        self.offset = offset
+        self.frame = frame
+        self._role = role
+
+    def send(self, message: WireMessage) -> None:
+        self._role.answer(self, message)
+
+    async def drained(self) -> None:
+        pass
+
+
+class FetcherRole:
+    """Owns partitions of requests (``consumer.PartitionOwner``), and is the core of a ``LiveWorker``."""
+
+    is_open = True
+    has_room = True
+
+    def __init__(
+        self,
+        config: Config,
+        sender: KafkaSender,
+        *,
+        name: str,
+        dead: Callable[[ReceivedMessage, DeadLetter], Awaitable[None]],
+        clock: Callable[[], datetime] = utc_now,
+        now: Callable[[], float] = lease_now,
+    ) -> None:
+        self._settings = config.kafka
+        self._names = TopicNames(config.kafka.prefix)
+        self._partitions = config.kafka.partitions
+        self._lease = config.kafka.fetch_lease.total_seconds()
+        self._delay = config.fetch.delay.total_seconds()
+        self._sender = sender
+        self._name = name
+        self._dead = dead
+        self._clock = clock
+        self._now = now
+        self.worker: LiveWorker | None = None
+        self.member: GroupMember | None = None
+        self._granted: set[int] = set()
+        self._early: dict[int, list[_FetchOrder]] = {}  # orders of partitions that are being taken over
+        self._returning: dict[int, asyncio.Event] = {}
+        self._taking: dict[int, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._holds: dict[str, datetime] = {}
+        self._counterpart: FetchFrame | None = None  # the worker that was heard of last
+        self._inbox = TopicTail(
+            self._settings, self._names.replies, reply_partition(name), self._receive_reply, name=f"{name}-inbox"
+        )
+        self.unreadable = 0
+
+    async def start(self) -> None:
+        """Begin to read answers of workers."""
+        await self._inbox.start()
+
+    async def close(self) -> None:
+        """Stop reading; call it after the member has left its group."""
+        await self._inbox.close()
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # PartitionOwner
+
+    def assigned(self, places: Sequence[Place], since: float) -> None:
+        for _, shard in places:
+            self._early[shard] = []
+            self._taking[shard] = self._spawn(self._take_over(shard, since))
+
+    async def revoked(self, places: Sequence[Place], *, is_lost: bool) -> None:
+        shards = [shard for _, shard in places]
+        for shard in shards:
+            self._early.pop(shard, None)
+            if (task := self._taking.pop(shard, None)) is not None:
+                task.cancel()
+        held = [shard for shard in shards if shard in self._granted]
+        self._granted.difference_update(held)
+        if not held:
+            return
+        self._returning |= {shard: asyncio.Event() for shard in held}
+        waiting = [self._returning[shard] for shard in held]
+        self._tell(RecallShards(tuple(held)))
+        if is_lost:  # somebody else may have it; the lease prevents requests
+            return
+        try:
+            async with asyncio.timeout(_STOP_TIMEOUT):
+                await asyncio.gather(*(each.wait() for each in waiting))
+                await self._sender.send([self._mark(shard, RETURNED) for shard in held])
+        except (TimeoutError, ScoterError) as error:
+            _log.warning("partitions were not returned in order: %s", error or "requests took too long")
+
+    def received(self, messages: Sequence[ReceivedMessage]) -> None:
+        for message in messages:
+            try:
+                frame = fetch_frames.decode(message.value)
+                hop = decoded(frame.kind, frame.frame)
+                if not isinstance(hop, MakeHop):
+                    raise UnreadableMessage(f"unexpected {type(hop).__name__}")
+            except (UnreadableMessage, msgspec.DecodeError) as error:
+                self._bury(message, str(error))
+                continue
+            self._counterpart = frame
+            order = _FetchOrder(self, message.place, message.offset, frame)
+            shard = message.place[1]
+            if shard in self._granted:
+                self._ask(order, hop)
+            elif shard in self._early:
+                self._early[shard].append(order)
+
+    def is_full(self, place: Place) -> bool:
+        assert self.member is not None  # noqa: S101 - set before it starts
+        return self.member.open_count(place) >= _MOST_OPEN
+
+    def confirmed(self, since: float) -> None:
+        self._tell(RenewLease(since + self._lease))
+
+    # Take-over
+
+    async def _take_over(self, shard: int, since: float) -> None:
+        """Read what the former owner has left, and start with a partition."""
+        while True:
+            try:
+                found = await asyncio.to_thread(
+                    read_partition, self._settings, self._names.delays, shard, 0, _MOST_DELAYS
+                )
+                is_free, holds = self._left_over(found)
+                await self._sender.send([self._mark(shard, TAKEN)])
+                break
+            except ScoterError as error:
+                _log.warning("cannot take over partition %d yet: %s", shard, error)
+                await asyncio.sleep(_RETRY)
+        if not is_free:
+            # The former owner may make requests until its lease ends, and a server may be busy with them.
+            since += self._lease + GRACE
+        self._taking.pop(shard, None)
+        orders = self._early.pop(shard, None)
+        if orders is None:
+            return
+        self._granted.add(shard)
+        self._tell(GrantShards((shard,), since, tuple(holds)))
+        for order in orders:
+            hop = decoded(order.frame.kind, order.frame.frame)
+            assert isinstance(hop, MakeHop)  # noqa: S101 - checked when it was received
+            self._ask(order, hop)
+
+    def _left_over(self, found: Sequence[ReceivedMessage]) -> tuple[bool, list[DomainHold]]:
+        """Return whether nobody makes requests to a partition's domains, and their holds."""
+        latest: dict[str, LearntDelay] = {}
+        for message in found:
+            try:
+                each = learnt_delays.decode(message.value)
+            except UnreadableMessage as error:
+                _log.error("unreadable delay at offset %d: %s", message.offset, error)
+                continue
+            latest.pop(each.domain, None)  # so that the order is that of the last messages
+            latest[each.domain] = each
+        order = list(latest)
+        taken, returned = latest.pop(TAKEN, None), latest.pop(RETURNED, None)
+        # The former owner may have returned the partition too late, when somebody else had taken it.
+        is_free = taken is None or (
+            returned is not None and returned.owner == taken.owner and order.index(RETURNED) > order.index(TAKEN)
+        )
+        wall, now = self._clock(), self._now()
+        holds = []
+        for each in latest.values():
+            left = (each.hold_until - wall).total_seconds() if each.hold_until is not None else 0.0
+            # Wall clocks may differ: never wait for longer than a day.
+            until = now + max(min(left, 86_400.0), each.pause)
+            holds.append(DomainHold(each.domain, until, each.pause))
+        return is_free, holds
+
+    def _mark(self, shard: int, what: str) -> OutgoingMessage:
+        return self._delay_message(shard, LearntDelay(what, owner=self._name))
+
+    def _delay_message(self, shard: int, delay: LearntDelay) -> OutgoingMessage:
+        return OutgoingMessage(self._names.delays, learnt_delays.encode(delay), delay.domain.encode(), shard)
+
+    def _learn(self, domain: str, pause: float, hold: float) -> None:
+        """Leave a delay to later owners, if it is longer than the configured one."""
+        until = self._clock() + timedelta(seconds=hold) if hold > max(pause, self._delay) + _SAME_HOLD else None
+        known = self._holds.get(domain)
+        if until is None and pause <= self._delay:
+            return
+        if until is not None and known is not None and until - known < timedelta(seconds=_SAME_HOLD):
+            return
+        if until is not None:
+            self._holds[domain] = until
+        self._sender.put(self._delay_message(shard_of(domain, self._partitions), LearntDelay(domain, pause, until)))
+
+    # The worker's core
+
+    def send(self, message: WireMessage) -> None:
+        """Handle a message of the ``LiveWorker`` to its core."""
+        match message:
+            case ShardsReturned(since):
+                for shard in since:
+                    if (event := self._returning.pop(shard, None)) is not None:
+                        event.set()
+            case CrawlDelayNotice(domain, pause):
+                self._learn(domain, pause, 0.0)
+            case RobotsQuery() | RobotsUpdate():
+                self._send_counterpart(message)
+            case MakeHop():
+                self._send_counterpart(message)
+                asyncio.get_running_loop().call_later(_FORWARD_TIMEOUT, self._give_up_forwarded, message)
+            case _:
+                pass  # heartbeats and reports: Kafka knows whether this process lives
+
+    async def drained(self) -> None:
+        pass
+
+    def set_rule(self, rule: DomainRule) -> None:
+        """Apply a domain rule."""
+        self._tell(SetRule(rule))
+
+    def answer(self, order: _FetchOrder, message: WireMessage) -> None:
+        """Send the reply to a hop; its message is done when Kafka has the reply."""
+        if isinstance(message, HopRefused) and message.why is RefusalReason.MOVED:
+            return  # not done: the next owner of the partition makes the hop
+        if isinstance(message, HopDone):
+            hop = decoded(order.frame.kind, order.frame.frame)
+            assert isinstance(hop, MakeHop)  # noqa: S101 - checked when it was received
+            self._learn(queue_key(hop.request.url, "domain"), message.pause, message.hold)
+        kind, frame = encoded(message)
+        reply = FetchFrame(order.frame.sender, self._name, reply_partition(self._name), kind, frame)
+        loop = asyncio.get_running_loop()
+
+        def report(error: Any, delivered: Any) -> None:
+            if error is None:
+                loop.call_soon_threadsafe(self._finish, order)
+            else:
+                loop.call_soon_threadsafe(loop.call_later, _RETRY, self._answer_again, order, message)
+
+        outgoing = OutgoingMessage(self._names.replies, fetch_frames.encode(reply), None, order.frame.partition)
+        self._sender.put(outgoing, report)
+
+    def _answer_again(self, order: _FetchOrder, message: WireMessage) -> None:
+        if self.member is not None and self.member.owns(order.place):
+            self.answer(order, message)
+
+    def _finish(self, order: _FetchOrder) -> None:
+        if self.member is not None:
+            self.member.finish(order.place, order.offset)
+
+    def _ask(self, order: _FetchOrder, hop: MakeHop) -> None:
+        if self.worker is not None:
+            self.worker.ask(hop, order)
+
+    def _tell(self, message: WireMessage) -> None:
+        if self.worker is not None:
+            self.worker.receive(message)
+
+    def _send_counterpart(self, message: WireMessage) -> None:
+        to = self._counterpart
+        if to is None:
+            return
+        kind, frame = encoded(message)
+        value = fetch_frames.encode(FetchFrame(to.sender, self._name, reply_partition(self._name), kind, frame))
+        self._sender.put(OutgoingMessage(self._names.replies, value, None, to.partition))
+
+    def _give_up_forwarded(self, message: MakeHop) -> None:
+        self._tell(HopDone(message.id, abandoned_reply(message.request)))
+
+    def _receive_reply(self, messages: Sequence[ReceivedMessage]) -> None:
+        for message in messages:
+            try:
+                frame = fetch_frames.decode(message.value)
+                if frame.receiver == self._name:
+                    self._tell(decoded(frame.kind, frame.frame))
+            except (UnreadableMessage, msgspec.DecodeError) as error:
+                self.unreadable += 1
+                _log.error("unreadable answer at offset %d: %s", message.offset, error)
+
+    # Background
+
+    def _spawn(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _bury(self, message: ReceivedMessage, why: str) -> None:
+        self.unreadable += 1
+        _log.error("unreadable message in %s, partition %d, offset %d: %s", *message.place, message.offset, why)
+        self._spawn(self._bury_now(message, DeadLetter(*message.place, message.offset, why)))
+
+    async def _bury_now(self, message: ReceivedMessage, letter: DeadLetter) -> None:
+        try:
+            await self._dead(message, letter)
+        except ScoterError as error:  # it stays in its topic, and is read again by the next owner
+            _log.warning("cannot copy an unreadable message: %s", error)
+            return
+        if self.member is not None:
+            self.member.finish(message.place, message.offset)

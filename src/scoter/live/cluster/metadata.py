@@ -1,0 +1,147 @@
+"""Records by URL in Cassandra (``ports.MetadataStore``).
+
+Direct records and aliases are in different tables: an alias cannot replace a direct record. The timestamp of a write
+is the time of the fetch, so the newest fetch wins in whatever order writes arrive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from struct import Struct as Layout
+from typing import Final
+
+from scoter.core.bounded import BoundedMap
+from scoter.live.clock import from_micros, lease_now, to_micros, utc_now
+from scoter.live.cluster.cassandra import CassandraSession
+from scoter.live.ports import StoredRecord
+
+_MICROSECOND: Final = timedelta(microseconds=1)
+_SECOND: Final = 1_000_000
+_LONGEST_TTL: Final = 20 * 365 * 86_400  # Cassandra's limit
+_TOGETHER: Final = 50  # URLs of one query: enough to save requests, few enough not to burden one node
+_TABLES: Final = ("records", "aliases")
+_PUT: Final = {
+    table: f"INSERT INTO {table} (url, value) VALUES (?, ?) USING TIMESTAMP ? AND TTL ?"  # noqa: S608
+    for table in _TABLES
+}
+_GET: Final = {table: f"SELECT url, value FROM {table} WHERE url = ?" for table in _TABLES}  # noqa: S608
+_MANY: Final = {table: f"SELECT url, value FROM {table} WHERE url IN ?" for table in _TABLES}  # noqa: S608
+# One cell holds a whole record: of two writes with the same timestamp, one wins and they never mix.
+_HEAD: Final = Layout("!qqq")  # in microseconds: fetched, expires, stale for
+
+
+class CassandraMetadata:
+    """The records of a service. Reads see what any process has written at a quorum."""
+
+    def __init__(self, session: CassandraSession, clock: Callable[[], datetime] = utc_now) -> None:
+        self._session = session
+        self._clock = clock
+
+    async def get(self, url: str) -> StoredRecord | None:
+        """Return the record of a URL, if any."""
+        return await self._first(url, is_stale_allowed=False)
+
+    async def last(self, url: str) -> StoredRecord | None:
+        """Return the record of a URL, even if it expired less than its ``stale_for`` ago."""
+        return await self._first(url, is_stale_allowed=True)
+
+    async def value(self, url: str) -> bytes | None:
+        """Return the JSON of a URL's record."""
+        found = await self.get(url)
+        return None if found is None else found.value
+
+    async def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the JSON of the records of at most 300 URLs."""
+        now = to_micros(self._clock())
+        found: dict[str, bytes] = {}
+        for table in _TABLES:
+            missing = [url for url in dict.fromkeys(urls) if url not in found]
+            chunks = [missing[start : start + _TOGETHER] for start in range(0, len(missing), _TOGETHER)]
+            for rows in await asyncio.gather(*(self._session.run(_MANY[table], chunk) for chunk in chunks)):
+                found |= {
+                    url: value[_HEAD.size :] for url, value in rows if value and _HEAD.unpack_from(value)[1] > now
+                }
+        return found
+
+    async def put(self, rows: Sequence[StoredRecord]) -> None:
+        """Store records; an alias or an older record never replaces a direct one that has not expired."""
+        now = self._clock()
+        latest = {(row.url, row.is_direct): row for row in rows}.values()
+        for table, is_direct in zip(_TABLES, (True, False), strict=True):
+            chosen = [_packed(row, now) for row in latest if row.is_direct is is_direct]
+            await self._session.run_all(_PUT[table], [row for row in chosen if row[-1] > 0])
+
+    async def expire(self, most: int) -> int:
+        """Return 0: Cassandra removes expired records by itself."""
+        return 0
+
+    async def _first(self, url: str, *, is_stale_allowed: bool) -> StoredRecord | None:
+        """Return the direct record, otherwise the alias."""
+        now = self._clock()
+        for table in _TABLES:
+            for _, value in await self._session.run(_GET[table], url):
+                stored = _unpacked(url, value, is_direct=table == "records") if value else None
+                # The TTL counts whole seconds of Cassandra's clock; the record knows better.
+                if stored is not None and now < stored.expires_at + stored.stale_for * is_stale_allowed:
+                    return stored
+        return None
+
+
+def _packed(row: StoredRecord, now: datetime) -> tuple[str, bytes, int, int]:
+    fetched, expires = to_micros(row.fetched_at), to_micros(row.expires_at)
+    stale = row.stale_for // _MICROSECOND
+    lives = -((to_micros(now) - expires - stale) // _SECOND)
+    return row.url, _HEAD.pack(fetched, expires, stale) + row.value, fetched, min(lives, _LONGEST_TTL)
+
+
+def _unpacked(url: str, value: bytes, *, is_direct: bool) -> StoredRecord:
+    fetched, expires, stale = _HEAD.unpack_from(value)
+    return StoredRecord(
+        url=url,
+        value=value[_HEAD.size :],
+        fetched_at=from_micros(fetched),
+        expires_at=from_micros(expires),
+        is_direct=is_direct,
+        stale_for=stale * _MICROSECOND,
+    )
+
+
+class CachedRecords:
+    """The JSON of records, kept for a second: popular URLs cost an api process one read per second."""
+
+    def __init__(
+        self, records: CassandraMetadata, entries: int, *, seconds: float = 1.0, now: Callable[[], float] = lease_now
+    ) -> None:
+        self._records = records
+        self._seconds = seconds
+        self._now = now
+        self._known: BoundedMap[str, tuple[float, bytes]] | None = BoundedMap(entries) if entries else None
+
+    async def value(self, url: str) -> bytes | None:
+        """Return the JSON of a URL's record."""
+        return (await self.values([url])).get(url)
+
+    async def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the JSON of the records of at most 300 URLs."""
+        known = self._known
+        if known is None:
+            return await self._records.values(urls)
+        now, found = self._now(), {}
+        for url in urls:
+            cached = known.get(url)
+            if cached is not None and now - cached[0] < self._seconds:
+                found[url] = cached[1]
+        missing = [url for url in urls if url not in found]
+        if missing:
+            more = await self._records.values(missing)
+            for url, value in more.items():
+                known.put(url, (now, value))
+            found |= more
+        return found
+
+    def forget(self, url: str) -> None:
+        """Read a URL again next time: it has a new record."""
+        if self._known is not None:
+            self._known.pop(url)

@@ -1,0 +1,186 @@
+"""Reads partitions from their beginning or end, without a consumer group."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from scoter.config.sections.cluster import KafkaClusterSettings
+from scoter.errors import StoreUnavailable
+from scoter.live.cluster.consumer import Place, ReceivedMessage
+from scoter.live.cluster.kafka import LoggedErrors, client_options, quiet_logger, store_trouble
+
+_BATCH: Final = 500
+_POLL: Final = 0.1
+_RETRY: Final = 0.1
+_WATERMARKS: Final = 5.0  # seconds between looks at the oldest offset
+_log = logging.getLogger(__name__)
+
+
+def plain_consumer(settings: KafkaClusterSettings, name: str) -> Any:
+    """Return a consumer that is no member of a group."""
+    import confluent_kafka
+
+    return confluent_kafka.Consumer(
+        {
+            **client_options(settings),
+            "client.id": name,
+            "group.id": f"{settings.prefix}.none",  # librdkafka wants one; it is not used
+            "enable.auto.commit": False,
+            "enable.partition.eof": False,
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "fetch.wait.max.ms": 100,
+            "error_cb": LoggedErrors(name),
+        },
+        logger=quiet_logger(),
+    )
+
+
+def watermarks(consumer: Any, place: Place, within: float) -> tuple[int, int]:
+    """Return the first and the next offset of a partition; blocks. A new partition may take a moment."""
+    import confluent_kafka
+
+    until = time.monotonic() + within
+    while True:
+        try:
+            consumer.list_topics(place[0], timeout=within)  # a new client does not know the partitions
+            found: tuple[int, int] | None = consumer.get_watermark_offsets(
+                confluent_kafka.TopicPartition(*place), timeout=within
+            )
+        except confluent_kafka.KafkaException as error:
+            if time.monotonic() > until:
+                raise store_trouble(error) from None
+            time.sleep(_RETRY)
+        else:
+            if found is None:
+                raise StoreUnavailable("Kafka: no answer in time")
+            return found
+
+
+class TopicTail:
+    """Passes the messages of one partition to a function in the event loop, as they come."""
+
+    def __init__(
+        self,
+        settings: KafkaClusterSettings,
+        topic: str,
+        partition: int,
+        receive: Callable[[Sequence[ReceivedMessage]], None],
+        *,
+        name: str,
+        from_start: bool = False,
+    ) -> None:
+        self._settings = settings
+        self._place = (topic, partition)
+        self._receive = receive
+        self._from_start = from_start
+        self._name = name
+        self._consumer: Any = None
+        self._loop = asyncio.get_running_loop()
+        self._is_closed = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"{name}-tail", daemon=True)
+        self.first = 0  # the oldest offset
+        self.next = 0  # the offset after the newest message that was read
+
+    async def start(self) -> None:
+        """Begin to read; with ``from_start``, return when everything that is there now was received."""
+        self._consumer = plain_consumer(self._settings, self._name)
+        low, high = await asyncio.to_thread(self._watermarks)
+        self.first, self.next = low, low if self._from_start else high
+        await asyncio.to_thread(self._assign, self.next)
+        self._thread.start()
+        if self._from_start:
+            within = self._settings.timeout.total_seconds()
+            async with asyncio.timeout(within):
+                while self.next < high:  # noqa: ASYNC110 - the thread has no event
+                    await asyncio.sleep(0.02)
+
+    async def close(self) -> None:
+        """Stop reading."""
+        self._is_closed.set()
+        if self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join)
+        if self._consumer is not None:
+            await asyncio.to_thread(self._consumer.close)
+
+    def _watermarks(self) -> tuple[int, int]:
+        return watermarks(self._consumer, self._place, self._settings.timeout.total_seconds())
+
+    def _assign(self, offset: int) -> None:
+        import confluent_kafka
+
+        self._consumer.assign([confluent_kafka.TopicPartition(*self._place, offset)])
+
+    def _run(self) -> None:
+        looked = time.monotonic()
+        while not self._is_closed.is_set():
+            try:
+                found = self._consumer.consume(_BATCH, timeout=_POLL)
+                messages = [_received(self._place, each) for each in found if each.error() is None]
+                position = self._consumer.position(self._consumer.assignment())[0].offset
+                if messages or position > self.next:
+                    self._loop.call_soon_threadsafe(self._pass_on, messages, position)
+                if time.monotonic() - looked > _WATERMARKS:
+                    looked = time.monotonic()
+                    self.first = self._watermarks()[0]
+            except StoreUnavailable:
+                pass
+            except RuntimeError:  # the loop or the consumer is closed
+                return
+            except Exception:
+                _log.exception("cannot read %s", self._place[0])
+
+    def _pass_on(self, messages: Sequence[ReceivedMessage], position: int) -> None:
+        if messages:
+            try:
+                self._receive(messages)
+            except Exception:
+                _log.exception("cannot handle messages of %s", self._place[0])
+        self.next = max(self.next, position, messages[-1].offset + 1 if messages else 0)
+
+
+def _received(place: Place, message: Any) -> ReceivedMessage:
+    headers = tuple(message.headers() or ())
+    return ReceivedMessage(place, message.offset(), message.value(), message.key(), headers)
+
+
+def read_partition(
+    settings: KafkaClusterSettings, topic: str, partition: int, start: int, most: int
+) -> list[ReceivedMessage]:
+    """Return at most ``most`` messages from an offset on, up to the current end; blocks."""
+    import confluent_kafka
+
+    consumer = plain_consumer(settings, "reader")
+    within = settings.timeout.total_seconds()
+    found: list[ReceivedMessage] = []
+    try:
+        low, end = watermarks(consumer, (topic, partition), within)
+        at = max(start, low)
+        if at >= end:
+            return []
+        consumer.assign([confluent_kafka.TopicPartition(topic, partition, at)])
+        idle = 0
+        while at < end and len(found) < most and idle * _POLL < within:
+            got = consumer.consume(min(most - len(found), _BATCH), timeout=_POLL)
+            found += [
+                ReceivedMessage(
+                    (topic, partition), each.offset(), each.value(), each.key(), tuple(each.headers() or ())
+                )
+                for each in got
+                if each.error() is None
+            ]
+            position = consumer.position(consumer.assignment())[0].offset
+            idle = 0 if got or position > at else idle + 1
+            at = max(at, position)
+        if at < end and len(found) < most:
+            raise StoreUnavailable("Kafka: no answer in time")
+        return found
+    except confluent_kafka.KafkaException as error:
+        raise store_trouble(error) from None
+    finally:
+        consumer.close()

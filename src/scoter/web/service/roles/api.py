@@ -1,0 +1,212 @@
+"""An api process of a cluster: ``python -m scoter.web.service.roles.api FD PORT``.
+
+FD is the socket to the supervisor, PORT the one to listen on. It keeps no state that must not be lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Any, Final
+
+from scoter.fetch.network.guard import Guard
+from scoter.heap import collect_less, keep_memory
+from scoter.live.acceptance import Acceptance
+from scoter.live.clock import utc_now
+from scoter.live.cluster.access import CassandraKeys, MessageIds
+from scoter.live.cluster.deliveries import CassandraDeliveries, DeliveryFeed
+from scoter.live.cluster.events import KafkaEvents
+from scoter.live.cluster.intake import KafkaIntake
+from scoter.live.cluster.kafka import admin_client
+from scoter.live.cluster.metadata import CachedRecords, CassandraMetadata
+from scoter.live.cluster.requests import FetcherPool
+from scoter.live.records import Event
+from scoter.live.workers.dispatcher import WorkerDispatcher
+from scoter.web.app import Api
+from scoter.web.history import StatisticsHistory
+from scoter.web.lookups import Lookup, UrlWaiters
+from scoter.web.metrics import Reading, ServiceMetrics
+from scoter.web.pages.files import Pages
+from scoter.web.server import HttpServer
+from scoter.web.service.components import live_config
+from scoter.web.service.plan import ServicePlan
+from scoter.web.service.process import SupervisorLink, run_process
+from scoter.web.service.roles.parts import ClusterParts, process_name, run_until, until_available
+from scoter.web.services import Services
+from scoter.web.sessions import SessionAccess, Sessions
+from scoter.web.streams import Streams
+from scoter.web.webhooks import CurlPoster, Webhooks, callback_check
+
+_COUNT_EVERY: Final = 1.0
+_NOTE_EVERY: Final = 60.0
+_log = logging.getLogger("scoter.web.service.roles.api")  # __name__ is "__main__"
+
+
+async def work(plan: ServicePlan, link: SupervisorLink) -> int:
+    """Serve the API until told to stop."""
+    config = live_config(plan.config)
+    keep_memory()
+    live, web, name = config.live, config.web, process_name("api")
+    plan.folder.create()
+    async with AsyncExitStack() as stack:
+        parts = ClusterParts(config, name)
+        await parts.open_kafka(stack)
+        await parts.open_cassandra(stack)
+        metadata = CassandraMetadata(parts.session)
+        records = CachedRecords(metadata, config.cassandra.cached)
+        keys = CassandraKeys(parts.session)
+        await until_available("Cassandra", keys.read)
+        intake = KafkaIntake(
+            parts.sender, parts.names, config.kafka.partitions, MessageIds(parts.session, live.messages_for)
+        )
+        waiters = UrlWaiters(web.waiting)
+        guard = Guard(config)
+
+        def announced(new: Sequence[Event]) -> None:
+            for event in new:
+                urls = {event.url, *(hop.url for hop in event.record.hops)}
+                for url in urls:
+                    records.forget(url)
+                intake.finished(event.url)
+                waiters.note(urls)
+            streams.wake()
+
+        events = KafkaEvents(config.kafka, name, announced)
+        streams = Streams(events, most=web.streams)
+        await until_available("Kafka", events.start)
+        stack.push_async_callback(events.close)
+        fetchers = await stack.enter_async_context(
+            WorkerDispatcher(
+                config,
+                plan.folder.run,
+                rules=parts.rules.all(),
+                pool=partial(FetcherPool, config.kafka, parts.sender, name),
+            )
+        )
+        parts.rules.on_change = fetchers.set_rule
+        metrics = ServiceMetrics(
+            (
+                Reading("scoter_journal_entries", "URLs accepted and not finished.", intake.waiting),
+                Reading("scoter_streams", "Open event streams.", lambda: len(streams)),
+                Reading("scoter_lookups_waiting", "Lookups that wait for a URL.", lambda: len(waiters)),
+                Reading("scoter_unreadable_total", "Messages that could not be read.", lambda: events.unreadable),
+                Reading("scoter_cassandra_failures_total", "Failed requests.", lambda: parts.session.failures),
+            )
+        )
+        history = StatisticsHistory(metrics)
+        deliveries = CassandraDeliveries(parts.session)
+        post = CurlPoster(config, guard=guard)
+        stack.push_async_callback(post.close)
+        webhooks = Webhooks(deliveries, post, plan.folder.secret(), metrics=metrics)
+        feed = DeliveryFeed(config.kafka, deliveries, webhooks.wake, name=name)
+        access = SessionAccess(
+            keys, Sessions(), required=plan.needs_keys, any_host=plan.any_host, origins=web.cors_origins
+        )
+        acceptance = Acceptance(config, intake, intake, parts.rules)
+        api = Api(
+            Services(
+                sink=acceptance,
+                lookup=Lookup(records, intake.is_pending),
+                is_forced=intake.is_forced,
+                waiters=waiters,
+                streams=streams,
+                rules=parts.rules,
+                deliveries=deliveries,
+                wake_deliveries=webhooks.wake,
+                fetching=fetchers,
+                keys=keys,
+                access=access,
+                metrics=metrics,
+                history=history,
+                check_callback=callback_check(guard),
+                clock=utc_now,
+                web=web,
+                fetch_slots=asyncio.Semaphore(web.fetches),
+            )
+        )
+
+        def release() -> None:
+            streams.close()
+            waiters.close()
+
+        server = HttpServer(
+            Pages(api, "live"),
+            [socket.socket(fileno=int(sys.argv[2]))],
+            limits=web,
+            keep_alive=round(web.kept_alive.total_seconds()),
+            before_stop=release,
+            note=metrics.refused.add,
+        )
+        feed.start()
+        stack.push_async_callback(feed.close)
+        collect_less()
+        link.report_ready()
+        return await run_until(
+            link,
+            [
+                ("API", _serve(server, link)),
+                ("event streams", streams.run()),
+                ("webhooks", webhooks.run()),
+                ("keys", keys.run()),
+                ("uses of keys", _note_uses(keys)),
+                ("backlog", _count(parts, intake)),
+                ("history", history.run()),
+            ],
+        )
+
+
+async def _serve(server: HttpServer, link: SupervisorLink) -> None:
+    await server.run_until(link.stopping)
+
+
+async def _note_uses(keys: CassandraKeys) -> None:
+    from scoter.errors import ScoterError
+
+    while True:
+        await asyncio.sleep(_NOTE_EVERY)
+        try:
+            await keys.note_uses()
+        except ScoterError as error:
+            _log.warning("cannot store the uses of keys: %s", error)
+
+
+async def _count(parts: ClusterParts, intake: KafkaIntake) -> None:
+    """Count the URLs that are not done, once a second."""
+    kafka = parts.config.kafka
+    admin = admin_client(kafka, f"{parts.name}-backlog")
+    while True:
+        try:
+            intake.lag = await asyncio.to_thread(
+                _lag, admin, parts.names.workers, parts.names.intakes, kafka.partitions
+            )
+        except Exception as error:
+            _log.debug("cannot count the backlog: %s", error)
+        await asyncio.sleep(_COUNT_EVERY)
+
+
+def _lag(admin: Any, group: str, topics: Sequence[str], partitions: int) -> int:
+    """Return how many messages of a group's topics are after its positions; blocks."""
+    from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
+
+    places = [TopicPartition(topic, each) for topic in topics for each in range(partitions)]
+    latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    ends = admin.list_offsets(dict.fromkeys(places, latest), request_timeout=5)
+    wanted = [ConsumerGroupTopicPartitions(group)]
+    found = next(iter(admin.list_consumer_group_offsets(wanted, request_timeout=5).values())).result()
+    positions = {(each.topic, each.partition): each.offset for each in found.topic_partitions}
+    total = 0
+    for place, future in ends.items():
+        position = positions.get((place.topic, place.partition), 0)
+        # Transaction markers count too; a few messages more or less do not matter here.
+        total += max(0, future.result().offset - max(position, 0))
+    return total
+
+
+if __name__ == "__main__":
+    run_process("api", work)

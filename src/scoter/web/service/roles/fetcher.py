@@ -1,0 +1,87 @@
+"""A fetcher of a cluster: ``python -m scoter.web.service.roles.fetcher FD``; FD is the socket to the supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Final
+
+from msgspec.structs import replace
+
+from scoter.config import Config, Size
+from scoter.heap import collect_less, keep_memory
+from scoter.live.clock import lease_now
+from scoter.live.cluster.consumer import GroupMember
+from scoter.live.cluster.fetcher import FetcherRole
+from scoter.live.stages.parser import ResponseParser
+from scoter.live.workers.limits import WorkerLimits, worker_config
+from scoter.live.workers.process import InPlaceParser
+from scoter.live.workers.worker import LiveWorker
+from scoter.parse import ContentParser
+from scoter.web.service.components import live_config
+from scoter.web.service.plan import ServicePlan
+from scoter.web.service.process import SupervisorLink, run_process
+from scoter.web.service.roles.parts import ClusterParts, process_name, run_until
+
+_COMMITS_PER_LEASE: Final = 4
+_HEADERS: Final = 256 * 1024  # of a reply, besides its body
+_STOP_WITHIN: Final = 5.0
+
+
+def fetcher_config(config: Config) -> Config:
+    """Return the settings of one fetcher: partitions are its shards, and replies must fit into a message."""
+    most = Size(max(config.kafka.body_limit - _HEADERS, 16 * 1024))
+    config = live_config(config)
+    config = replace(
+        config,
+        live=replace(config.live, shards=config.kafka.partitions),
+        fetch=replace(config.fetch, content_limit=Size(min(config.fetch.content_limit or most, most))),
+    )
+    return worker_config(config, config.live.processes, WorkerLimits().per_fetcher)
+
+
+async def work(plan: ServicePlan, link: SupervisorLink) -> int:
+    """Make requests until told to stop."""
+    config = fetcher_config(plan.config)
+    keep_memory()
+    name = process_name("fetcher")
+    async with AsyncExitStack() as stack:
+        parts = ClusterParts(config, name)
+        await parts.open_kafka(stack)
+        role = FetcherRole(config, parts.sender, name=name, dead=parts.bury)
+        parsing = stack.enter_context(ContentParser(config))  # only what is safe to parse in this process
+        worker = role.worker = LiveWorker(
+            config,
+            role,
+            WorkerLimits(),
+            promise=lambda until: None,  # the lease is Kafka's: nobody else needs to know
+            now=lease_now,
+            reading=InPlaceParser(ResponseParser(config, parsing).at_once),
+        )
+        for rule in parts.rules.all():
+            role.set_rule(rule)
+        parts.rules.on_change = role.set_rule
+        await role.start()
+        stack.push_async_callback(role.close)
+        commits = config.kafka.fetch_lease.total_seconds() / _COMMITS_PER_LEASE
+        running = asyncio.create_task(worker.run())
+        member = role.member = GroupMember(
+            config.kafka, parts.names.fetchers, [parts.names.requests], role, name=name, commits=commits
+        )
+        member.start()
+        collect_less()
+        link.report_ready()
+        try:
+            return await run_until(link, [("requests", _until_done(running))])
+        finally:
+            await member.close()  # returns the partitions, when their requests have ended
+            worker.stop(_STOP_WITHIN)
+            await asyncio.gather(running, return_exceptions=True)
+
+
+async def _until_done(task: asyncio.Task[None]) -> None:
+    await asyncio.shield(task)
+
+
+if __name__ == "__main__":
+    run_process("fetcher", work)

@@ -1,0 +1,89 @@
+"""What the roles of a cluster have in common: names, connections, the dead-letter topic, and their tasks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+from collections.abc import Coroutine, Sequence
+from contextlib import AsyncExitStack
+from typing import Any, Final
+
+import msgspec
+
+from scoter.config import Config
+from scoter.errors import StoreUnavailable
+from scoter.live.cluster.cassandra import CassandraSession
+from scoter.live.cluster.consumer import ReceivedMessage
+from scoter.live.cluster.kafka import KafkaSender, OutgoingMessage, TopicNames, create_topics, require_packages
+from scoter.live.cluster.messages import DeadLetter
+from scoter.live.cluster.rules import KafkaRules
+from scoter.web.service.process import DEFECT, SupervisorLink
+
+_RETRY: Final = 2.0
+_log = logging.getLogger(__name__)
+
+
+def process_name(role: str) -> str:
+    """Return a name that no other process has or had."""
+    return f"{role}-{os.getpid()}-{secrets.token_hex(6)}"
+
+
+async def until_available(what: str, connect: Any) -> None:
+    """Call ``connect`` until it succeeds; a server may start later than this process."""
+    while True:
+        try:
+            await connect()
+        except StoreUnavailable as error:
+            _log.warning("waiting for %s: %s", what, error)
+            await asyncio.sleep(_RETRY)
+        else:
+            return
+
+
+class ClusterParts:
+    """The connections of a role."""
+
+    def __init__(self, config: Config, name: str) -> None:
+        require_packages()
+        self.config = config
+        self.name = name
+        self.names = TopicNames(config.kafka.prefix)
+        self.sender = KafkaSender(config.kafka, name)
+        self.rules = KafkaRules(config.kafka, name, self.sender)
+        self.session = CassandraSession(config.cassandra)
+
+    async def open_kafka(self, stack: AsyncExitStack) -> None:
+        """Create missing topics, and read the rules."""
+        config = self.config
+        stack.callback(self.sender.close)
+        await until_available("Kafka", lambda: asyncio.to_thread(create_topics, config.kafka, config.live))
+        stack.push_async_callback(self.rules.close)
+        await until_available("Kafka", self.rules.start)
+
+    async def open_cassandra(self, stack: AsyncExitStack) -> None:
+        """Connect to Cassandra, and create missing tables."""
+        stack.push_async_callback(self.session.close)
+        await until_available("Cassandra", self.session.open)
+
+    async def bury(self, message: ReceivedMessage, letter: DeadLetter) -> None:
+        """Copy a message that cannot be read to the dead-letter topic."""
+        headers = (("letter", msgspec.json.encode(letter)),)
+        await self.sender.send([OutgoingMessage(self.names.dead, message.value, message.key, 0, headers)])
+
+
+async def run_until(link: SupervisorLink, work: Sequence[tuple[str, Coroutine[Any, Any, Any]]]) -> int:
+    """Run tasks until told to stop; if one ends by itself, the process ends too. Return the exit code."""
+    tasks = [asyncio.create_task(each, name=name) for name, each in work]
+    stopping = asyncio.create_task(link.stopping.wait())
+    await asyncio.wait((stopping, *tasks), return_when=asyncio.FIRST_COMPLETED)
+    failed = [task for task in tasks if task.done()]
+    for task in failed:
+        error = None if task.cancelled() else task.exception()
+        _log.critical("the process ends because its task %r ended", task.get_name(), exc_info=error)
+    link.stop()
+    for task in (stopping, *tasks):
+        task.cancel()
+    await asyncio.gather(stopping, *tasks, return_exceptions=True)
+    return DEFECT if failed else 0

@@ -1,0 +1,106 @@
+"""A worker of a cluster: ``python -m scoter.web.service.roles.worker FD``; FD is the socket to the supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from functools import partial
+from typing import Any
+
+from scoter.heap import collect_less, keep_memory
+from scoter.live.clock import utc_now
+from scoter.live.cluster.consumer import GroupMember
+from scoter.live.cluster.intake import WorkerJournal
+from scoter.live.cluster.metadata import CassandraMetadata
+from scoter.live.cluster.outcomes import ClusterOutcomes, OutcomeTransactions
+from scoter.live.cluster.requests import FetcherPool
+from scoter.live.cluster.robots import CassandraRobotsCache, RedisRobotsCache
+from scoter.live.content.archive import WarcContent
+from scoter.live.parser_pool import ParserPool
+from scoter.live.pipeline import pipeline
+from scoter.live.scheduler import Scheduler
+from scoter.live.stages.parser import ResponseParser
+from scoter.live.workers.dispatcher import WorkerDispatcher
+from scoter.parse import ContentParser
+from scoter.web.service.components import archive_info, live_config
+from scoter.web.service.plan import ServicePlan
+from scoter.web.service.process import SupervisorLink, run_process
+from scoter.web.service.roles.parts import ClusterParts, process_name, run_until
+
+
+async def work(plan: ServicePlan, link: SupervisorLink) -> int:
+    """Run the pipeline until told to stop."""
+    config = live_config(plan.config)
+    keep_memory()
+    live, name = config.live, process_name("worker")
+    plan.folder.create()
+    tasks: set[asyncio.Task[Any]] = set()
+
+    def spawn(work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    async with AsyncExitStack() as stack:
+        parts = ClusterParts(config, name)
+        await parts.open_kafka(stack)
+        await parts.open_cassandra(stack)
+        metadata = CassandraMetadata(parts.session)
+        robots: CassandraRobotsCache | RedisRobotsCache = CassandraRobotsCache(parts.session)
+        if live.robots_server:
+            robots = RedisRobotsCache(live.robots_server, config.kafka.prefix)
+            stack.push_async_callback(robots.close)
+        content = await stack.enter_async_context(
+            WarcContent(plan.folder.content / name, archive_info(config), size=live.archive_size, age=live.archive_age)
+        )
+        parsing = stack.enter_context(ContentParser(config))
+        parsers = stack.enter_context(ParserPool.of(config))
+        fetchers = await stack.enter_async_context(
+            WorkerDispatcher(
+                config,
+                plan.folder.run,
+                robots=robots,
+                rules=parts.rules.all(),
+                pool=partial(FetcherPool, config.kafka, parts.sender, name),
+            )
+        )
+        parts.rules.on_change = fetchers.set_rule
+        journal = WorkerJournal(live, parts.names, config.kafka.partitions, dead=parts.bury, spawn=spawn)
+        member = journal.member = GroupMember(
+            config.kafka, parts.names.workers, parts.names.intakes, journal, name=name
+        )
+        transactions = OutcomeTransactions(config.kafka, parts.names.events, member, name)
+        outcomes = journal.outcomes = ClusterOutcomes(journal, metadata, transactions)
+        way = pipeline(
+            config,
+            reader=name,
+            store=metadata,
+            outcomes=outcomes,
+            fetching=fetchers,
+            reading=ResponseParser(config, parsing, parsers),
+            content=content,
+            rules=parts.rules,
+            clock=utc_now,
+        )
+        scheduler = Scheduler(
+            name,
+            journal,
+            way,
+            most=live.in_flight,
+            most_of_domain=live.in_flight_per_domain,
+            lease=live.lease,
+        )
+        journal.on_news = scheduler.wake
+        member.start()
+        collect_less()
+        link.report_ready()
+        try:
+            return await run_until(link, [("scheduler", scheduler.run())])
+        finally:
+            await asyncio.to_thread(transactions.close)
+            await member.close()
+
+
+if __name__ == "__main__":
+    run_process("worker", work)
