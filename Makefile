@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-cluster cluster-up cluster-down test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch kill-live \
-  kill-fetchers bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled nginx wrk
+  kill-fetchers kill-cluster bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled nginx wrk
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -194,6 +194,10 @@ kill-batch: $(DEV) ## Kill a crawl KILLS (40) times at random moments and compar
 LIVE_KILLS ?= 30
 kill-live: $(DEV) ## Kill and stop processes of a live service LIVE_KILLS (30) times under load; nothing may be lost or doubled.
 	@$(BIN)/python -m tests.long.kill_live --kills $(LIVE_KILLS)
+
+CLUSTER_EVENTS ?= 40
+kill-cluster: cluster-up ## Kill and stop roles, Kafka and Cassandra CLUSTER_EVENTS (40) times under load; nothing may be lost or doubled.
+	@$(BIN)/python -m tests.long.kill_cluster --events $(CLUSTER_EVENTS); status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
 soak-live: $(DEV) ## Run a live service under mixed load for SOAK_MINUTES (10): nothing lost, flat memory, clean shutdown.
 	@$(BIN)/python -m tests.long.soak_live

@@ -9,6 +9,7 @@ those of the environment variables SCOTER_TEST_KAFKA and SCOTER_TEST_CASSANDRA, 
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import signal
@@ -64,8 +65,16 @@ _OPENED = (
 class ClusterServer:
     """A server with a folder of its own. It runs until it is stopped, whatever happens to this process."""
 
-    def __init__(self, name: str, port: int, prepare: Callable[[Path, int], Sequence[str]], folder: Path) -> None:
-        """``prepare`` writes the server's settings and returns its command."""
+    def __init__(
+        self,
+        name: str,
+        port: int,
+        prepare: Callable[[Path, int], Sequence[str]],
+        folder: Path,
+        answers: Callable[[int], bool],
+    ) -> None:
+        """``prepare`` writes the server's settings and returns its command; ``answers`` tells whether it is ready."""
+        self._answers = answers
         self.name = name
         self.port = port
         self._prepare = prepare
@@ -93,7 +102,7 @@ class ClusterServer:
             self._pid_file.write_text(str(process.pid))
             self._process = process
         deadline = time.monotonic() + _PATIENCE
-        while not listens(self.port):
+        while not self._answers(self.port):
             process_ended = getattr(self, "_process", None) is not None and self._process.poll() is not None
             if process_ended or self.pid is None or time.monotonic() > deadline:
                 log = (self._folder / "server.log").read_text(errors="replace")
@@ -122,12 +131,29 @@ class ClusterServer:
 
 def kafka(folder: Path = FOLDER, port: int = KAFKA_PORT) -> ClusterServer:
     """Return the Kafka broker of a folder."""
-    return ClusterServer("kafka", port, _prepare_kafka, folder)
+    return ClusterServer("kafka", port, _prepare_kafka, folder, _kafka_answers)
 
 
 def cassandra(folder: Path = FOLDER, port: int = CASSANDRA_PORT) -> ClusterServer:
     """Return the Cassandra node of a folder."""
-    return ClusterServer("cassandra", port, _prepare_cassandra, folder)
+    return ClusterServer("cassandra", port, _prepare_cassandra, folder, listens)
+
+
+def _kafka_answers(port: int) -> bool:
+    """Return whether the broker answers: it listens before it has recovered its logs."""
+    if not listens(port):
+        return False
+    import confluent_kafka
+    from confluent_kafka.admin import AdminClient
+
+    logger = logging.getLogger("scoter.tests.kafka")
+    logger.addHandler(logging.NullHandler())
+    logger.propagate = False
+    try:
+        AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}, logger=logger).list_topics(timeout=2)
+    except confluent_kafka.KafkaException:
+        return False
+    return True
 
 
 def is_up() -> bool:
@@ -137,7 +163,14 @@ def is_up() -> bool:
 
 def _prepare_kafka(folder: Path, port: int) -> Sequence[str]:
     file = folder / "server.properties"
-    java = [*_JAVA, "-Xmx384m", f"-Dscoter.folder={folder}", "-cp", f"{FILES / 'kafka'}/*"]
+    java = [
+        *_JAVA,
+        "-Xmx384m",
+        "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+        f"-Dscoter.folder={folder}",
+        "-cp",
+        f"{FILES / 'kafka'}/*",
+    ]
     if not file.exists():
         login, controller = free_port(), free_port()
         module = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -154,6 +187,7 @@ def _prepare_kafka(folder: Path, port: int) -> Sequence[str]:
                 f'{module} required username="a" password="b" user_{USER}="{PASSWORD}";'
             ),
             "log.dirs": folder / "data",
+            "num.recovery.threads.per.data.dir": 2,
             "auto.create.topics.enable": "false",
             "message.max.bytes": 16 * 2**20,
             "offsets.topic.replication.factor": 1,

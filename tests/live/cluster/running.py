@@ -20,6 +20,7 @@ from tests.live.cluster.conftest import cluster_settings
 from tests.web.service.running import PATIENCE, Service, settings
 
 from scoter.config import load
+from scoter.errors import StoreUnavailable
 from scoter.live.cluster.kafka import TopicNames
 from scoter.live.cluster.messages import event_values
 from scoter.live.cluster.tail import read_partition
@@ -107,9 +108,15 @@ class Cluster:
     def wait_until_announced(self, wanted: set[tuple[str, str]], within: float = PATIENCE) -> None:
         """Wait until every URL of these messages has an event."""
         until = time.monotonic() + within
-        while missing := wanted - set(self.announced()):
+        while missing := wanted - self._announced_now():
             assert time.monotonic() < until, f"{len(missing)} URLs have no event: {sorted(missing)[:5]}"
             time.sleep(0.2)
+
+    def _announced_now(self) -> set[tuple[str, str]]:
+        try:
+            return set(self.announced())
+        except StoreUnavailable:
+            return set()
 
 
 @contextmanager

@@ -22,10 +22,18 @@ from scoter.errors import StoreUnavailable, UsageError
 from scoter.live.cluster.access import CassandraKeys, MessageIds
 from scoter.live.cluster.cassandra import VERSION, CassandraSession
 from scoter.live.cluster.deliveries import CassandraDeliveries
-from scoter.live.cluster.kafka import KafkaSender, create_topics
+from scoter.live.cluster.kafka import (
+    KafkaSender,
+    OutgoingMessage,
+    TopicNames,
+    admin_client,
+    create_topics,
+    delete_before,
+)
 from scoter.live.cluster.metadata import CachedRecords, CassandraMetadata
 from scoter.live.cluster.robots import CassandraRobotsCache
 from scoter.live.cluster.rules import KafkaRules
+from scoter.live.cluster.tail import read_partition
 from scoter.live.ports import Delivery, UrlOutcome
 from scoter.live.records import Event, Message
 
@@ -287,3 +295,16 @@ async def test_topics_with_another_number_of_partitions_are_refused(config: Conf
 
     with pytest.raises(UsageError, match="has 8 partitions"):
         await asyncio.to_thread(create_topics, other.kafka, other.live)
+
+
+async def test_finished_messages_are_deleted(config: Config) -> None:
+    await asyncio.to_thread(create_topics, config.kafka, config.live)
+    topic = TopicNames(config.kafka.prefix).requests
+    sender = KafkaSender(config.kafka, "test")
+    await sender.send([OutgoingMessage(topic, b"%d" % n, None, 3) for n in range(5)])
+    sender.close()
+
+    await asyncio.to_thread(delete_before, admin_client(config.kafka, "test"), {(topic, 3): 4})
+
+    left = await asyncio.to_thread(read_partition, config.kafka, topic, 3, 0, 10)
+    assert [(each.offset, each.value) for each in left] == [(4, b"4")]

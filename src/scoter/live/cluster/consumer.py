@@ -152,6 +152,10 @@ class GroupMember:
             if place in self._offsets
         ]
 
+    def finished_before(self) -> dict[Place, int]:
+        """Return the first offset of each partition that is not done."""
+        return {place: offsets.position for place, offsets in self._offsets.items()}
+
     def open_count(self, place: Place) -> int:
         """Return how many messages of a partition are not done."""
         offsets = self._offsets.get(place)

@@ -30,6 +30,7 @@ _OVERHEAD: Final = 64 * 1024
 _TEN_MINUTES: Final = 600_000
 _TWO_WEEKS: Final = 14 * 86_400_000
 _POLL: Final = 0.1
+_LOG_EVERY: Final = 60.0  # seconds
 _log = logging.getLogger(__name__)
 
 
@@ -139,20 +140,22 @@ def _is_readable(path: Path) -> bool:
     return True
 
 
-class LoggedErrors:
-    """Logs what a client reports, each reason once per minute; expired credentials are an error."""
+_logged: dict[int, float] = {}  # by the code of an error: when it was logged last
 
-    def __init__(self, client: str, timer: Callable[[], float] | None = None) -> None:
+
+class LoggedErrors:
+    """Logs what a client reports, each reason once per minute and process."""
+
+    def __init__(self, client: str, timer: Callable[[], float] = time.monotonic) -> None:
         self._client = client
-        self._timer = timer or time.monotonic
-        self._logged: dict[int, float] = {}
+        self._timer = timer
         self.count = 0
 
     def __call__(self, error: Any) -> None:
         self.count += 1
         now = self._timer()
-        if now - self._logged.get(error.code(), -60.0) >= 60.0:
-            self._logged[error.code()] = now
+        if now - _logged.get(error.code(), -_LOG_EVERY) >= _LOG_EVERY:
+            _logged[error.code()] = now
             _log.warning("kafka (%s): %s", self._client, error.str())
 
 
@@ -321,6 +324,15 @@ def admin_client(settings: KafkaClusterSettings, name: str) -> Any:
 
     options: dict[str, Any] = {**client_options(settings), "client.id": name, "error_cb": LoggedErrors(name)}
     return AdminClient(options, logger=quiet_logger())
+
+
+def delete_before(admin: Any, offsets: Mapping[tuple[str, int], int], within: float = 10.0) -> None:
+    """Delete the messages of partitions before these offsets; blocks."""
+    from confluent_kafka import TopicPartition
+
+    places = [TopicPartition(topic, partition, offset) for (topic, partition), offset in offsets.items()]
+    for future in (admin.delete_records(places, request_timeout=within) if places else {}).values():
+        future.result(timeout=within)
 
 
 def create_topics(settings: KafkaClusterSettings, live: LiveSettings, *, within: float = 30.0) -> None:

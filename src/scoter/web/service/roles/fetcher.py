@@ -21,7 +21,7 @@ from scoter.parse import ContentParser
 from scoter.web.service.components import live_config
 from scoter.web.service.plan import ServicePlan
 from scoter.web.service.process import SupervisorLink, run_process
-from scoter.web.service.roles.parts import ClusterParts, process_name, run_until
+from scoter.web.service.roles.parts import ClusterParts, process_name, run_until, trim
 
 _COMMITS_PER_LEASE: Final = 4
 _HEADERS: Final = 256 * 1024  # of a reply, besides its body
@@ -72,7 +72,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         collect_less()
         link.report_ready()
         try:
-            return await run_until(link, [("requests", _until_done(running))])
+            return await run_until(link, [("requests", _until_done(running)), ("trimming", trim(parts, member))])
         finally:
             await member.close()  # returns the partitions, when their requests have ended
             worker.stop(_STOP_WITHIN)

@@ -15,13 +15,22 @@ import msgspec
 from scoter.config import Config
 from scoter.errors import StoreUnavailable
 from scoter.live.cluster.cassandra import CassandraSession
-from scoter.live.cluster.consumer import ReceivedMessage
-from scoter.live.cluster.kafka import KafkaSender, OutgoingMessage, TopicNames, create_topics, require_packages
+from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
+from scoter.live.cluster.kafka import (
+    KafkaSender,
+    OutgoingMessage,
+    TopicNames,
+    admin_client,
+    create_topics,
+    delete_before,
+    require_packages,
+)
 from scoter.live.cluster.messages import DeadLetter
 from scoter.live.cluster.rules import KafkaRules
 from scoter.web.service.process import DEFECT, SupervisorLink
 
 _RETRY: Final = 2.0
+_TRIM_EVERY: Final = 60.0
 _log = logging.getLogger(__name__)
 
 
@@ -71,6 +80,25 @@ class ClusterParts:
         """Copy a message that cannot be read to the dead-letter topic."""
         headers = (("letter", msgspec.json.encode(letter)),)
         await self.sender.send([OutgoingMessage(self.names.dead, message.value, message.key, 0, headers)])
+
+
+async def trim(parts: ClusterParts, member: GroupMember, every: float = _TRIM_EVERY) -> None:
+    """Delete the messages of this member's partitions that are done, from time to time."""
+    from confluent_kafka import KafkaException
+
+    admin = admin_client(parts.config.kafka, f"{parts.name}-trim")
+    deleted: dict[Place, int] = {}
+    while True:
+        await asyncio.sleep(every)
+        done = member.finished_before()
+        deleted = {place: offset for place, offset in deleted.items() if place in done}
+        more = {place: offset for place, offset in done.items() if offset > deleted.get(place, 0)}
+        try:
+            await asyncio.to_thread(delete_before, admin, more)
+        except KafkaException as error:  # they are deleted next time
+            _log.info("cannot delete finished messages: %s", error)
+        else:
+            deleted |= more
 
 
 async def run_until(link: SupervisorLink, work: Sequence[tuple[str, Coroutine[Any, Any, Any]]]) -> int:

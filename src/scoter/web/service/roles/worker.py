@@ -26,7 +26,7 @@ from scoter.parse import ContentParser
 from scoter.web.service.components import archive_info, live_config
 from scoter.web.service.plan import ServicePlan
 from scoter.web.service.process import SupervisorLink, run_process
-from scoter.web.service.roles.parts import ClusterParts, process_name, run_until
+from scoter.web.service.roles.parts import ClusterParts, process_name, run_until, trim
 
 
 async def work(plan: ServicePlan, link: SupervisorLink) -> int:
@@ -96,7 +96,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         collect_less()
         link.report_ready()
         try:
-            return await run_until(link, [("scheduler", scheduler.run())])
+            return await run_until(link, [("scheduler", scheduler.run()), ("trimming", trim(parts, member))])
         finally:
             await asyncio.to_thread(transactions.close)
             await member.close()
