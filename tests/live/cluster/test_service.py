@@ -79,7 +79,7 @@ def test_rule_of_one_api_applies_in_all_processes(live: Cluster) -> None:
     domain = "blocked.example"
     assert live.api.ask("PUT", f"/v1/domains/{domain}", {"blocked": True}).status == 200
     other = live.of("api")[1]
-    other.wait_for(lambda: other.submit(f"http://www.{domain}/").json["messages"][0]["unusable"])
+    other.wait_for(lambda: other.submit(f"http://www.{domain}/").json["messages"][0].get("unusable"))
 
 
 def test_unreadable_message_is_moved_and_delays_nobody(live: Cluster, prefix: str) -> None:
@@ -105,7 +105,7 @@ def test_partitions_of_a_killed_process_are_taken_over_within_ten_seconds(
 ) -> None:
     """A killed role restarts by itself; a stopped one is replaced by others."""
     roles = ("fetcher", "fetcher", "worker", "worker", "api")
-    asked_before = len(web.ledger.requests())
+    asked_before = len(list(web.ledger.requests()))
     with cluster(tmp_path, web.port, prefix, roles, f"fetch.delay={DELAY}s", "live.silence=off") as live:
         live.wait_until_announced(accepted(live, "m0", *URLS[60:80]), 60)
         for number, role in enumerate(("fetcher", "worker"), start=1):
@@ -120,7 +120,7 @@ def test_partitions_of_a_killed_process_are_taken_over_within_ten_seconds(
             assert took < 20, f"{role}: {took:.1f} s"
         live.wait_until_announced(accepted(live, "m9", *URLS[60:80], force=True), 60)
         assert set(live.announced().values()) == {1}
-    assert impolite(web.ledger.requests()[asked_before:], DELAY) == []
+    assert impolite(list(web.ledger.requests())[asked_before:], DELAY) == []
 
 
 def test_stopped_and_restarted_roles_lose_nothing(live: Cluster) -> None:
