@@ -29,6 +29,7 @@ class Context(Struct, frozen=True, kw_only=True):
 
     - ``fetch``: the id of this fetch; a record from the store or from a joined fetch has another
     - ``is_truncated``: the redirect chain was longer than the limit
+    - ``continues``: the URL at which another process continues, which is responsible for its domain
     - ``onward``: the stored record of the URL that the last hop leads to
     - ``read``, ``arrived``: the content of the last response, if parsed; when that response arrived
     - ``withheld``: URLs whose responses must not be archived
@@ -45,6 +46,7 @@ class Context(Struct, frozen=True, kw_only=True):
     exchanges: tuple[Exchange, ...] = ()
     reply: Reply | None = None
     is_truncated: bool = False
+    continues: Url | None = None
     onward: UrlRecord | None = None
     read: ContentSummary | None = None
     arrived: datetime | None = None

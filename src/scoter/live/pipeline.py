@@ -9,7 +9,14 @@ from datetime import datetime
 from scoter.compose import Service, Stage, guard
 from scoter.config import Config
 from scoter.live.context import Context
-from scoter.live.ports import ContentStore, DomainRuleStore, MetadataStore, OutcomeRecorder, RequestQueues
+from scoter.live.ports import (
+    ContentStore,
+    DomainRuleStore,
+    MetadataStore,
+    OutcomeRecorder,
+    RedirectHandovers,
+    RequestQueues,
+)
 from scoter.live.stages.image import FetchImage
 from scoter.live.stages.image_size import MeasureImage
 from scoter.live.stages.lookup import AnswerKnown, FreshRecords
@@ -31,18 +38,22 @@ def pipeline(
     content: ContentStore,
     clock: Callable[[], datetime],
     rules: DomainRuleStore | None = None,
+    handovers: RedirectHandovers | None = None,
     timer: Callable[[], float] = time.perf_counter,
 ) -> Service[Context, Context]:
     """Return the pipeline that fetches, parses, archives, stores and announces one URL.
 
     ``reader`` is the scheduler's name in the journal. The resulting context has ``is_recorded`` unset if the entry's
-    lease was lost.
+    lease was lost. ``handovers`` passes on redirects to domains of other processes.
     """
     live = config.live
-    record = timed("record", RecordOutcome(reader, outcomes), timer)
+    record = timed("record", RecordOutcome(reader, outcomes, handovers), timer)
     fresh = FreshRecords(store, live.known_for, clock)
     asking = HopFetcher(fetching, rules, timer, live.retries)
-    work = timed("resolve", ResolveRedirects(asking, reading, fresh, live.hops, clock), timer)
+    resolve = ResolveRedirects(asking, reading, fresh, live.hops, clock)
+    if handovers is not None:
+        resolve = ResolveRedirects(asking, reading, fresh, live.hops, clock, handovers.is_elsewhere)
+    work = timed("resolve", resolve, timer)
     if live.fetch_image:
         work = work >> timed("related", FetchImage(asking, reading, live.hops), timer)
     elif live.image_rate:

@@ -16,11 +16,15 @@ from msgspec import Struct
 from scoter.api import Archived, DomainRule
 from scoter.core.reply import Exchange, Reply, Request
 from scoter.core.url import Url
-from scoter.live.records import ContentSummary, Event, Message, Priority, UrlRecord
+from scoter.live.records import ContentSummary, Event, Hop, Message, Priority, UrlRecord
 
 
 class JournalEntry(Struct, frozen=True, kw_only=True):
-    """One URL of an accepted message; ``tries`` counts how often it was opened before."""
+    """One URL of an accepted message; ``tries`` counts how often it was opened before.
+
+    If another process has followed redirects from the accepted URL to this one, ``origin`` is the accepted URL, and
+    ``trail`` has the hops so far.
+    """
 
     id: int
     message: str
@@ -30,6 +34,8 @@ class JournalEntry(Struct, frozen=True, kw_only=True):
     callback: str
     accepted: datetime
     tries: int = 0
+    origin: str = ""
+    trail: tuple[Hop, ...] = ()
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
@@ -107,6 +113,24 @@ class UrlOutcome(Struct, frozen=True, kw_only=True):
     entry: JournalEntry
     record: UrlRecord
     rows: Sequence[StoredRecord]
+
+
+class RedirectHandover(Struct, frozen=True, kw_only=True):
+    """An entry whose redirects lead to a domain of another process: the hops so far, and where they lead."""
+
+    entry: JournalEntry
+    hops: tuple[Hop, ...]
+    target: Url
+
+
+class RedirectHandovers(Protocol):
+    """Passes entries to the process that is responsible for the domain that their redirects lead to."""
+
+    def is_elsewhere(self, url: Url, priority: Priority) -> bool:
+        """Return whether another process is responsible for a URL."""
+
+    async def hand_over(self, reader: str, handover: RedirectHandover) -> bool:
+        """Pass an entry on and close it here; return false if the reader has lost it."""
 
 
 class OutcomeRecorder(Protocol):

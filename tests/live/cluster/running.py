@@ -43,12 +43,21 @@ class RunningRole(Service):
 
 
 @contextmanager
-def started(role: str, folder: Path, options: Sequence[str], log: IO[str] | None = None) -> Iterator[RunningRole]:
-    """Run a role until the block ends."""
+def started(
+    role: str,
+    folder: Path,
+    options: Sequence[str],
+    log: IO[str] | None = None,
+    *,
+    within: Sequence[str] = (),
+    port: int = 0,
+) -> Iterator[RunningRole]:
+    """Run a role until the block ends; ``within`` is a command that starts it, in another network for example."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("SCOTER")}
-    command = [sys.executable, "-m", "scoter.cli.main", "serve", "--json", "--role", role, "--dir", str(folder)]
+    run = [*within, sys.executable, "-m", "scoter.cli.main"]
+    command = [*run, "serve", "--json", "--role", role, "--dir", str(folder), "--port", str(port)]
     with subprocess.Popen(
-        [*command, "--port", "0", *options], stdout=subprocess.PIPE, stderr=log, text=True, env=environment
+        [*command, *options], stdout=subprocess.PIPE, stderr=log, text=True, env=environment
     ) as process:
         try:
             assert process.stdout is not None
@@ -82,10 +91,10 @@ class Cluster:
     def __exit__(self, *raised: object) -> None:
         self._stack.close()
 
-    def start(self, role: str) -> RunningRole:
+    def start(self, role: str, *, within: Sequence[str] = (), port: int = 0) -> RunningRole:
         """Start one more process of a role."""
         folder = self._folder / f"{role}-{len(self.roles)}"
-        running = self._stack.enter_context(started(role, folder, self._options, self._log))
+        running = self._stack.enter_context(started(role, folder, self._options, self._log, within=within, port=port))
         self.roles.append(running)
         return running
 

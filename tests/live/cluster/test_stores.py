@@ -33,7 +33,7 @@ from scoter.live.cluster.kafka import (
 from scoter.live.cluster.metadata import CachedRecords, CassandraMetadata
 from scoter.live.cluster.robots import CassandraRobotsCache
 from scoter.live.cluster.rules import KafkaRules
-from scoter.live.cluster.tail import read_partition
+from scoter.live.cluster.tail import GroupBacklog, plain_consumer, read_partition
 from scoter.live.ports import Delivery, UrlOutcome
 from scoter.live.records import Event, Message
 
@@ -308,3 +308,23 @@ async def test_finished_messages_are_deleted(config: Config) -> None:
 
     left = await asyncio.to_thread(read_partition, config.kafka, topic, 3, 0, 10)
     assert [(each.offset, each.value) for each in left] == [(4, b"4")]
+
+
+async def test_backlog_is_what_a_group_has_not_finished(config: Config) -> None:
+    from confluent_kafka import TopicPartition
+
+    await asyncio.to_thread(create_topics, config.kafka, config.live)
+    names = TopicNames(config.kafka.prefix)
+    sender = KafkaSender(config.kafka, "test")
+    for topic in names.intakes[:2]:
+        await sender.send([OutgoingMessage(topic, b"", None, n % 8) for n in range(20)])
+    sender.close()
+    backlog = GroupBacklog(config.kafka, names.workers, names.intakes)
+    assert await asyncio.to_thread(backlog.count) == 40
+
+    member = plain_consumer(config.kafka, "test", names.workers)
+    member.commit(offsets=[TopicPartition(names.intakes[0], 1, 2)], asynchronous=False)
+    member.close()
+
+    assert await asyncio.to_thread(backlog.count) == 38
+    backlog.close()

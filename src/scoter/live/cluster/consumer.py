@@ -20,7 +20,7 @@ from msgspec import Struct
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.live.clock import lease_now
 from scoter.live.cluster.kafka import LoggedErrors, client_options, quiet_logger
-from scoter.live.cluster.offsets import PartitionOffsets
+from scoter.live.cluster.offsets import PartitionOffsets, decoded_offsets
 
 _BATCH: Final = 500
 _POLL: Final = 0.05  # seconds
@@ -160,6 +160,18 @@ class GroupMember:
         """Return how many messages of a partition are not done."""
         offsets = self._offsets.get(place)
         return 0 if offsets is None else len(offsets)
+
+    def committed(self, places: Iterable[Place], within: float) -> dict[Place, tuple[int, set[int]]]:
+        """Return the committed position of partitions, and what is done after it; blocks."""
+        asked = [self._kafka.TopicPartition(*place) for place in places]
+        found = self._consumer.committed(asked, timeout=within)
+        return {
+            (each.topic, each.partition): (
+                each.offset,
+                {each.offset + distance for distance in decoded_offsets(each.metadata or "")},
+            )
+            for each in found
+        }
 
     def membership(self) -> Any:
         """Return this member's identity, for a transaction."""

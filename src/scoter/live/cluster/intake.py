@@ -59,6 +59,13 @@ class EntryNumbers(Struct, frozen=True):
         return Priority(priority), partition, number & (1 << _OFFSET_BITS) - 1
 
 
+def intake_message(names: TopicNames, partitions: int, value: AcceptedUrl) -> OutgoingMessage:
+    """Return a URL as a message for the owner of its domain."""
+    domain = domain_of(value.url)
+    partition = shard_of(domain, partitions)
+    return OutgoingMessage(names.intake(value.priority), accepted_urls.encode(value), domain.encode(), partition)
+
+
 class KafkaIntake:
     """Accepts messages in an api process, and knows which URLs it has accepted lately."""
 
@@ -95,14 +102,8 @@ class KafkaIntake:
         return [results[at] for at in range(len(messages))]
 
     def _outgoing(self, message: Message, url: str) -> OutgoingMessage:
-        domain = domain_of(url)
         value = AcceptedUrl(message.id, url, message.priority, message.force, message.callback, message.received)
-        return OutgoingMessage(
-            self._names.intake(message.priority),
-            accepted_urls.encode(value),
-            domain.encode(),
-            shard_of(domain, self._partitions),
-        )
+        return intake_message(self._names, self._partitions, value)
 
     def finished(self, url: str) -> None:
         """Note that a URL has an outcome."""
@@ -153,6 +154,8 @@ class _OpenUrl(Struct):
             callback=value.callback,
             accepted=value.accepted,
             tries=self.tries,
+            origin=value.origin,
+            trail=value.trail,
         )
 
 
@@ -173,6 +176,7 @@ class WorkerJournal:
     ) -> None:
         """``dead`` stores a message that cannot be read; ``on_news`` is called when entries arrive."""
         self._live = live
+        self._names = names
         self._priorities = {names.intake(priority): priority for priority in Priority}
         self._numbers = EntryNumbers(partitions)
         self._dead = dead
@@ -301,6 +305,11 @@ class WorkerJournal:
         if row is None or row.reader != reader:
             return None
         return row.place, self._numbers.place(entry)[2]
+
+    def owns(self, domain: str, priority: Priority) -> bool:
+        """Return whether this worker owns the partition of a domain."""
+        assert self.member is not None  # noqa: S101 - set before it starts
+        return self.member.owns((self._names.intake(priority), shard_of(domain, self._numbers.partitions)))
 
     def close(self, entry: int) -> None:
         """Forget an entry: its outcome is recorded."""

@@ -177,6 +177,8 @@ def quiet_logger() -> logging.Logger:
 
 def store_trouble(error: Any) -> StoreUnavailable:
     """Return the error for a failure of Kafka, without secrets."""
+    if isinstance(error, StoreUnavailable):
+        return error
     found = error.args[0] if isinstance(error, Exception) and error.args else error
     text = found.str() if hasattr(found, "str") else str(found)
     return StoreUnavailable(f"Kafka: {text}")

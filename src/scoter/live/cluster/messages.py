@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from scoter.api import DomainRule
-from scoter.live.records import Event, Priority
+from scoter.live.records import Event, Hop, Priority
 
 FORMAT: Final = 1
 TAKEN: Final = "taken by"
@@ -18,7 +18,7 @@ T = TypeVar("T", bound=Struct)
 
 
 class AcceptedUrl(Struct, frozen=True, array_like=True):
-    """A URL of an accepted message."""
+    """A URL of an accepted message; or one that redirects from it lead to, with ``origin`` and the hops so far."""
 
     message: str
     url: str
@@ -27,6 +27,8 @@ class AcceptedUrl(Struct, frozen=True, array_like=True):
     callback: str
     accepted: datetime
     tries: int = 0
+    origin: str = ""
+    trail: tuple[Hop, ...] = ()
 
 
 class FetchFrame(Struct, frozen=True, array_like=True):

@@ -8,39 +8,49 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.config.sections.cluster import KafkaClusterSettings
+from scoter.core.url import Url
+from scoter.errors import StoreUnavailable
 from scoter.live.clock import utc_now
 from scoter.live.cluster.consumer import GroupMember, Place
 from scoter.live.cluster.deliveries import CALLBACK
 from scoter.live.cluster.intake import WorkerJournal
-from scoter.live.cluster.kafka import LoggedErrors, client_options, quiet_logger, store_trouble
-from scoter.live.cluster.messages import event_values
-from scoter.live.ports import MetadataStore, UrlOutcome
-from scoter.live.records import Event
+from scoter.live.cluster.kafka import LoggedErrors, OutgoingMessage, client_options, quiet_logger, store_trouble
+from scoter.live.cluster.messages import AcceptedUrl, event_values
+from scoter.live.ports import MetadataStore, RedirectHandover, StoredRecord, UrlOutcome
+from scoter.live.records import Event, Priority, State, UrlRecord
+from scoter.live.stages.outcome import REDIRECTS
 from scoter.live.threaded_calls import BatchThread, ThreadedCall
 
 _MOST_WAITING: Final = 10_000
 _TOGETHER: Final = 1_000
 _APART: Final = 0.02  # seconds between transactions: each costs some requests, however many outcomes it has
 _ATTEMPTS: Final = 4
+_HANGS: Final = 3  # times the timeout, after which a call of librdkafka counts as hanging
+_decode_record = msgspec.json.Decoder(UrlRecord).decode
 _log = logging.getLogger(__name__)
 
 
 class FinishedUrl(Struct, frozen=True):
-    """An event to announce, and the message of the intake that it ends."""
+    """A message of the intake that ends, and the event to announce or the message that continues it elsewhere."""
 
-    event: Event
+    event: Event | None
     callback: str
     place: Place
     offset: int
+    onward: OutgoingMessage | None = None
 
 
 class OutcomeTransactions(BatchThread):
@@ -59,9 +69,9 @@ class OutcomeTransactions(BatchThread):
         self.aborted = 0
         self._thread.start()
 
-    async def finish(self, done: FinishedUrl) -> Event | None:
-        """Announce an event; return it with its number, or ``None`` if its partition has another owner."""
-        found: Event | None = await self._call(done)
+    async def finish(self, done: FinishedUrl) -> FinishedUrl | None:
+        """End a message; return it, with the number of its event, or ``None`` if its partition has another owner."""
+        found: FinishedUrl | None = await self._call(done)
         return found
 
     def _carry_out(self, batch: Sequence[ThreadedCall]) -> None:
@@ -69,7 +79,7 @@ class OutcomeTransactions(BatchThread):
         error: BaseException | None = None
         for attempt in range(_ATTEMPTS):
             try:
-                self._commit(batch)
+                self._within_time(partial(self._commit, batch, is_repeated=attempt > 0))
             except Exception as raised:
                 error = raised
                 self._abort(raised)
@@ -81,10 +91,45 @@ class OutcomeTransactions(BatchThread):
                 call.error = store_trouble(error)
         self._last = time.monotonic()
 
-    def _commit(self, batch: Sequence[ThreadedCall]) -> None:
+    def _within_time(self, work: Callable[[], None]) -> None:
+        """Run something in a thread that is given up if it hangs, as librdkafka may after a broker was restarted."""
+        done: Future[None] = Future()
+
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:
+                done.set_exception(error)
+            else:
+                done.set_result(None)
+
+        threading.Thread(target=run, name="transaction", daemon=True).start()
+        try:
+            done.result(_HANGS * self._seconds)
+        except TimeoutError:
+            # A new producer with the same transactional.id fences this one: whatever it does later has no effect.
+            self._producer = None
+            raise StoreUnavailable("Kafka: no answer in time") from None
+
+    def _without_done(self, calls: Sequence[ThreadedCall]) -> list[ThreadedCall]:
+        """Return the calls that no earlier attempt has finished, although it seemed to fail."""
+        committed = self._member.committed({call.work.place for call in calls}, self._seconds)
+        left = []
+        for call in calls:
+            position, done = committed.get(call.work.place, (0, set()))
+            if call.work.offset < position or call.work.offset in done:
+                call.result = call.work
+                self._member.in_loop(partial(self._member.finish, call.work.place, call.work.offset))
+            else:
+                left.append(call)
+        return left
+
+    def _commit(self, batch: Sequence[ThreadedCall], *, is_repeated: bool) -> None:
         producer = self._opened()
         held = self._member.in_loop(lambda: set(self._member.places))
-        own = [call for call in batch if call.work.place in held]
+        own = [call for call in batch if call.work.place in held and call.result is None]
+        if is_repeated:
+            own = self._without_done(own)
         if not own:
             return
         numbers: dict[int, int] = {}
@@ -102,6 +147,11 @@ class OutcomeTransactions(BatchThread):
         producer.begin_transaction()
         for at, call in enumerate(own):
             work: FinishedUrl = call.work
+            if work.event is None:
+                to = work.onward
+                assert to is not None  # noqa: S101 - there is one or the other
+                producer.produce(to.topic, to.value, to.key, partition=to.partition)
+                continue
             headers = [(CALLBACK, work.callback.encode())] if work.callback else None
             producer.produce(
                 self._topic, event_values.encode(work.event), partition=0, headers=headers, on_delivery=reporter(at)
@@ -112,7 +162,10 @@ class OutcomeTransactions(BatchThread):
         producer.poll(0)
         self.count += 1
         for at, call in enumerate(own):
-            call.result = replace(call.work.event, number=numbers.get(at, 0))
+            finished: FinishedUrl = call.work
+            if finished.event is not None:
+                finished = replace(finished, event=replace(finished.event, number=numbers.get(at, 0)))
+            call.result = finished
         self._member.in_loop(lambda: self._member.finish_all(done))
 
     def _opened(self) -> Any:
@@ -154,18 +207,21 @@ class OutcomeTransactions(BatchThread):
 
 
 class ClusterOutcomes:
-    """Records outcomes in Cassandra and Kafka (``ports.OutcomeRecorder``)."""
+    """Records outcomes in Cassandra and Kafka (``ports.OutcomeRecorder``), and passes redirects on."""
 
     def __init__(
         self,
         journal: WorkerJournal,
         metadata: MetadataStore,
         transactions: OutcomeTransactions,
+        continued: Callable[[AcceptedUrl], OutgoingMessage],
         clock: Callable[[], datetime] = utc_now,
     ) -> None:
+        """``continued`` returns the message for the owner of a URL's domain."""
         self._journal = journal
         self._metadata = metadata
         self._transactions = transactions
+        self._continued = continued
         self._clock = clock
 
     async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
@@ -177,12 +233,71 @@ class ClusterOutcomes:
         held = self._journal.held(reader, entry.id)
         if held is None:
             return None
+        if entry.trail:
+            done = await self._with_trail(done)
         # Before the transaction: once the event is announced, the record can be read.
         await self._metadata.put(done.rows)
         if self._journal.held(reader, entry.id) is None:
             return None
-        event = Event(number=0, message=entry.message, url=entry.url, at=self._clock(), record=done.record)
-        announced = await self._transactions.finish(FinishedUrl(event, entry.callback, *held))
-        if announced is not None:
+        url = entry.origin or entry.url
+        event = Event(number=0, message=entry.message, url=url, at=self._clock(), record=done.record)
+        finished = await self._transactions.finish(FinishedUrl(event, entry.callback, *held))
+        if finished is None:
+            return None
+        self._journal.close(entry.id)
+        return finished.event
+
+    async def _with_trail(self, done: UrlOutcome) -> UrlOutcome:
+        """Return an outcome for the accepted URL and every hop that another worker has made."""
+        trail, record = done.entry.trail, done.record
+        whole = (*trail, *record.hops)
+        # A chain that is too long says nothing about its later hops: from there it is shorter.
+        own = trail[:1] if record.reason == REDIRECTS else trail
+        found = [replace(record, url=hop.url, hops=whole[at:]) for at, hop in enumerate(own)]
+        if record.state is State.FAILED:  # the last good record of a URL outlives a failure
+            found = [each for each in found if not await self._has_good(each.url)]
+        rows = [
+            StoredRecord(
+                url=each.url,
+                value=msgspec.json.encode(each),
+                fetched_at=each.attempted_at,
+                expires_at=each.expires_at,
+            )
+            for each in found
+        ]
+        return UrlOutcome(
+            entry=done.entry,
+            record=replace(record, url=done.entry.origin, hops=whole),
+            rows=(*done.rows, *rows),
+        )
+
+    async def _has_good(self, url: str) -> bool:
+        found = await self._metadata.last(url)
+        return found is not None and found.is_direct and _decode_record(found.value).state is State.OK
+
+    # RedirectHandovers
+
+    def is_elsewhere(self, url: Url, priority: Priority) -> bool:
+        """Return whether another worker owns the partition of a URL's domain."""
+        return not self._journal.owns(url.domain, priority)
+
+    async def hand_over(self, reader: str, handover: RedirectHandover) -> bool:
+        """Send an entry to the owner of the domain that its redirects lead to, and close it here."""
+        entry = handover.entry
+        held = self._journal.held(reader, entry.id)
+        if held is None:
+            return False
+        onward = AcceptedUrl(
+            entry.message,
+            handover.target.text,
+            entry.priority,
+            entry.force,
+            entry.callback,
+            entry.accepted,
+            origin=entry.origin or entry.url,
+            trail=(*entry.trail, *handover.hops),
+        )
+        finished = await self._transactions.finish(FinishedUrl(None, "", *held, self._continued(onward)))
+        if finished is not None:
             self._journal.close(entry.id)
-        return announced
+        return finished is not None

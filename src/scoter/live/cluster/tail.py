@@ -17,19 +17,20 @@ from scoter.live.cluster.kafka import LoggedErrors, client_options, quiet_logger
 _BATCH: Final = 500
 _POLL: Final = 0.1
 _RETRY: Final = 0.1
+_WAIT: Final = 1.0  # seconds between attempts to reach Kafka
 _WATERMARKS: Final = 5.0  # seconds between looks at the oldest offset
 _log = logging.getLogger(__name__)
 
 
-def plain_consumer(settings: KafkaClusterSettings, name: str) -> Any:
-    """Return a consumer that is no member of a group."""
+def plain_consumer(settings: KafkaClusterSettings, name: str, group: str = "") -> Any:
+    """Return a consumer that is no member of a group, but may read the positions of one."""
     import confluent_kafka
 
     return confluent_kafka.Consumer(
         {
             **client_options(settings),
             "client.id": name,
-            "group.id": f"{settings.prefix}.none",  # librdkafka wants one; it is not used
+            "group.id": group or f"{settings.prefix}.none",  # librdkafka wants one
             "enable.auto.commit": False,
             "enable.partition.eof": False,
             "auto.offset.reset": "earliest",
@@ -88,17 +89,22 @@ class TopicTail:
         self.next = 0  # the offset after the newest message that was read
 
     async def start(self) -> None:
-        """Begin to read; with ``from_start``, return when everything that is there now was received."""
-        self._consumer = plain_consumer(self._settings, self._name)
-        low, high = await asyncio.to_thread(self._watermarks)
+        """Begin to read as soon as Kafka answers; with ``from_start``, return when everything there was received."""
+        if self._consumer is None:
+            self._consumer = plain_consumer(self._settings, self._name)
+        while True:
+            try:
+                low, high = await asyncio.to_thread(self._watermarks)
+                break
+            except StoreUnavailable as error:
+                _log.warning("waiting for Kafka: %s", error)
+                await asyncio.sleep(_WAIT)
         self.first, self.next = low, low if self._from_start else high
         await asyncio.to_thread(self._assign, self.next)
         self._thread.start()
         if self._from_start:
-            within = self._settings.timeout.total_seconds()
-            async with asyncio.timeout(within):
-                while self.next < high:  # noqa: ASYNC110 - the thread has no event
-                    await asyncio.sleep(0.02)
+            while self.next < high:  # noqa: ASYNC110 - the thread has no event
+                await asyncio.sleep(0.02)
 
     async def close(self) -> None:
         """Stop reading."""
@@ -184,3 +190,35 @@ def read_partition(
         raise store_trouble(error) from None
     finally:
         consumer.close()
+
+
+class GroupBacklog:
+    """Counts the messages of topics that a consumer group has not finished; its methods block."""
+
+    def __init__(self, settings: KafkaClusterSettings, group: str, topics: Sequence[str]) -> None:
+        self._consumer = plain_consumer(settings, f"{group}-backlog", group)
+        self._places = [(topic, partition) for topic in topics for partition in range(settings.partitions)]
+        self._within = settings.timeout.total_seconds()
+
+    def count(self) -> int:
+        """Return how many messages come after the positions of the group.
+
+        Those behind the first unfinished one count too, and so do the marks of transactions.
+        """
+        import confluent_kafka
+
+        end = confluent_kafka.OFFSET_END
+        try:
+            positions = self._consumer.committed(
+                [confluent_kafka.TopicPartition(*place) for place in self._places], timeout=self._within
+            )
+            ends = self._consumer.offsets_for_times(
+                [confluent_kafka.TopicPartition(*place, end) for place in self._places], timeout=self._within
+            )
+        except confluent_kafka.KafkaException as error:
+            raise store_trouble(error) from None
+        last = {(each.topic, each.partition): each.offset for each in ends}
+        return sum(max(0, last.get((each.topic, each.partition), 0) - max(each.offset, 0)) for each in positions)
+
+    def close(self) -> None:
+        self._consumer.close()

@@ -14,7 +14,14 @@ from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason,
 from scoter.core.url import Url
 from scoter.errors import Defect
 from scoter.live.context import Context
-from scoter.live.ports import ContentStore, OutcomeRecorder, StoredRecord, UrlOutcome
+from scoter.live.ports import (
+    ContentStore,
+    OutcomeRecorder,
+    RedirectHandover,
+    RedirectHandovers,
+    StoredRecord,
+    UrlOutcome,
+)
 from scoter.live.records import ContentKind, ContentSummary, StaleReason, State, UrlRecord
 from scoter.live.stages.lookup import FreshRecords
 
@@ -63,6 +70,8 @@ class BuildRecord:
         self._clock = clock
 
     async def __call__(self, context: Context) -> Context:
+        if context.continues is not None:  # another process builds it
+            return context
         if context.onward is not None:
             # This fetch made only the first hops; the content comes from the stored record.
             hops = (*context.hops, *context.onward.hops)
@@ -182,11 +191,15 @@ def _alias(context: Context) -> Url | None:
 class RecordOutcome:
     """Stores and announces the outcome of a URL."""
 
-    def __init__(self, reader: str, outcomes: OutcomeRecorder) -> None:
+    def __init__(self, reader: str, outcomes: OutcomeRecorder, handovers: RedirectHandovers | None = None) -> None:
         self._reader = reader
         self._outcomes = outcomes
+        self._handovers = handovers
 
     async def __call__(self, context: Context) -> Context:
+        if context.continues is not None and self._handovers is not None:
+            handover = RedirectHandover(entry=context.entry, hops=context.hops, target=context.continues)
+            return replace(context, is_recorded=await self._handovers.hand_over(self._reader, handover))
         if context.record is None:
             raise Defect(f"{context.url.text} ended without a record")
         done = UrlOutcome(entry=context.entry, record=context.record, rows=context.rows)

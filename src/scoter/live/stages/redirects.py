@@ -12,7 +12,7 @@ from scoter.core.extract import LONGEST
 from scoter.core.reply import Fetched, Moved
 from scoter.core.url import Url
 from scoter.live.context import Context, OutcomeSource
-from scoter.live.records import Hop, UrlRecord
+from scoter.live.records import Hop, Priority, UrlRecord
 from scoter.live.stages.lookup import FreshRecords
 from scoter.live.stages.parser import ResponseParser, as_archived
 from scoter.live.stages.requests import HopFetcher
@@ -32,8 +32,10 @@ class ResolveRedirects:
         fresh: FreshRecords,
         most: int,
         clock: Callable[[], datetime],
+        is_elsewhere: Callable[[Url, Priority], bool] = lambda url, priority: False,
     ) -> None:
-        """Follow at most ``most`` redirects."""
+        """Follow at most ``most`` redirects; stop before a URL for which another process is responsible."""
+        self._is_elsewhere = is_elsewhere
         self._asking = asking
         self._reading = reading
         self._fresh = fresh
@@ -49,7 +51,8 @@ class ResolveRedirects:
         while True:
             context = await self._hop(context, url)
             onward = _onward(context)
-            been = {hop.url for hop in context.hops}
+            trail = context.entry.trail
+            been = {hop.url for hop in (*trail, *context.hops)}
             # A longer URL cannot be looked up, and a record would contain it several times.
             if onward is None or onward.text in been or len(onward.text) > LONGEST:
                 return context
@@ -57,10 +60,12 @@ class ResolveRedirects:
             if known is not None and any(hop.url in been for hop in known.hops):
                 known = None  # the stored chain contains this one: a loop, so fetch it again
             # The limit applies to the whole chain, including the stored part.
-            if len(context.hops) + (0 if known is None else len(known.hops) - 1) > self._most:
+            if len(trail) + len(context.hops) + (0 if known is None else len(known.hops) - 1) > self._most:
                 return replace(context, is_truncated=True)
             if known is not None:
                 return _ending_with(context, known)
+            if self._is_elsewhere(onward, context.entry.priority):
+                return replace(context, continues=onward, read=None)
             url = onward
 
     async def _hop(self, context: Context, url: Url) -> Context:

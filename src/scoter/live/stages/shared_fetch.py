@@ -68,7 +68,10 @@ class JoinFetch:
         context = context.timed("joined", self._timer() - began)
         # Do not store records again: newer ones may have replaced them.
         rows = () if done.is_recorded else done.rows
-        return await self._record(replace(context, record=done.record, rows=rows, source=OutcomeSource.JOINED))
+        joined = replace(context, record=done.record, rows=rows, source=OutcomeSource.JOINED)
+        if done.continues is not None:
+            joined = replace(joined, continues=done.continues, hops=done.hops)
+        return await self._record(joined)
 
 
 def _can_be_joined(shared: SharedTask[Context], context: Context) -> bool:

@@ -12,8 +12,9 @@ import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
+from scoter.errors import ScoterError
 from scoter.fetch.network.guard import Guard
 from scoter.heap import collect_less, keep_memory
 from scoter.live.acceptance import Acceptance
@@ -22,9 +23,9 @@ from scoter.live.cluster.access import CassandraKeys, MessageIds
 from scoter.live.cluster.deliveries import CassandraDeliveries, DeliveryFeed
 from scoter.live.cluster.events import KafkaEvents
 from scoter.live.cluster.intake import KafkaIntake
-from scoter.live.cluster.kafka import admin_client
 from scoter.live.cluster.metadata import CachedRecords, CassandraMetadata
 from scoter.live.cluster.requests import FetcherPool
+from scoter.live.cluster.tail import GroupBacklog
 from scoter.live.records import Event
 from scoter.live.workers.dispatcher import WorkerDispatcher
 from scoter.web.app import Api
@@ -165,8 +166,6 @@ async def _serve(server: HttpServer, link: SupervisorLink) -> None:
 
 
 async def _note_uses(keys: CassandraKeys) -> None:
-    from scoter.errors import ScoterError
-
     while True:
         await asyncio.sleep(_NOTE_EVERY)
         try:
@@ -177,35 +176,16 @@ async def _note_uses(keys: CassandraKeys) -> None:
 
 async def _count(parts: ClusterParts, intake: KafkaIntake) -> None:
     """Count the URLs that are not done, once a second."""
-    kafka = parts.config.kafka
-    admin = admin_client(kafka, f"{parts.name}-backlog")
-    while True:
-        try:
-            intake.lag = await asyncio.to_thread(
-                _lag, admin, parts.names.workers, parts.names.intakes, kafka.partitions
-            )
-        except Exception as error:
-            _log.debug("cannot count the backlog: %s", error)
-        await asyncio.sleep(_COUNT_EVERY)
-
-
-def _lag(admin: Any, group: str, topics: Sequence[str], partitions: int) -> int:
-    """Return how many messages of a group's topics are after its positions; blocks."""
-    from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-    from confluent_kafka.admin import OffsetSpec  # type: ignore[attr-defined]
-
-    places = [TopicPartition(topic, each) for topic in topics for each in range(partitions)]
-    latest: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-    ends = admin.list_offsets(dict.fromkeys(places, latest), request_timeout=5)
-    wanted = [ConsumerGroupTopicPartitions(group)]
-    found = next(iter(admin.list_consumer_group_offsets(wanted, request_timeout=5).values())).result()
-    positions = {(each.topic, each.partition): each.offset for each in found.topic_partitions}
-    total = 0
-    for place, future in ends.items():
-        position = positions.get((place.topic, place.partition), 0)
-        # Transaction markers count too; a few messages more or less do not matter here.
-        total += max(0, future.result().offset - max(position, 0))
-    return total
+    backlog = GroupBacklog(parts.config.kafka, parts.names.workers, parts.names.intakes)
+    try:
+        while True:
+            try:
+                intake.lag = await asyncio.to_thread(backlog.count)
+            except ScoterError as error:  # the last count stays valid
+                _log.info("cannot count the backlog: %s", error)
+            await asyncio.sleep(_COUNT_EVERY)
+    finally:
+        await asyncio.to_thread(backlog.close)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from typing import Any
 from scoter.heap import collect_less, keep_memory
 from scoter.live.clock import utc_now
 from scoter.live.cluster.consumer import GroupMember
-from scoter.live.cluster.intake import WorkerJournal
+from scoter.live.cluster.intake import WorkerJournal, intake_message
 from scoter.live.cluster.metadata import CassandraMetadata
 from scoter.live.cluster.outcomes import ClusterOutcomes, OutcomeTransactions
 from scoter.live.cluster.requests import FetcherPool
@@ -71,7 +71,8 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             config.kafka, parts.names.workers, parts.names.intakes, journal, name=name
         )
         transactions = OutcomeTransactions(config.kafka, parts.names.events, member, name)
-        outcomes = journal.outcomes = ClusterOutcomes(journal, metadata, transactions)
+        continued = partial(intake_message, parts.names, config.kafka.partitions)
+        outcomes = journal.outcomes = ClusterOutcomes(journal, metadata, transactions, continued)
         way = pipeline(
             config,
             reader=name,
@@ -81,6 +82,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             reading=ResponseParser(config, parsing, parsers),
             content=content,
             rules=parts.rules,
+            handovers=outcomes,
             clock=utc_now,
         )
         scheduler = Scheduler(
