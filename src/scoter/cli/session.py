@@ -29,6 +29,7 @@ class CrawlSession:
         self.config: Config = options.config
         self.now = datetime.now(UTC)
         self.status = StatusLine(options.quiet)
+        self.memory_share = 1.0  # of the engine; the rest is for the arrays of the job
         self._stack = stack
         self._read_only = read_only
 
@@ -40,7 +41,8 @@ class CrawlSession:
 
         limit_arrow_memory()
         # In this command's scratch folder, which it locks: other commands delete unlocked ones.
-        return self._stack.enter_context(open_engine(self.config, self.scratch, self._show_share))
+        opened = open_engine(self.config, self.scratch, self._show_share, memory_share=self.memory_share)
+        return self._stack.enter_context(opened)
 
     def _show_share(self, share: float) -> None:
         self.status.show(progress_bar(self.command, share))

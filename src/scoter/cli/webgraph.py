@@ -12,6 +12,7 @@ from scoter.cli.results import print_facts, print_result, print_rows
 from scoter.cli.session import crawl_session
 from scoter.core.display import count
 
+_ENGINE_SHARE = 0.7
 _VALUES = ("inlinks", "outlinks", "score", "pagerank", "harmonic")
 
 
@@ -48,6 +49,7 @@ def webgraph(directory: str, segments: tuple[str, ...], rebuild: bool, **choices
         if not chosen and is_up_to_date(crawl, session.config):
             note("There is no parsed segment that is not in the link graph yet.")
             return NOTHING_TO_DO
+        session.memory_share = _ENGINE_SHARE
         done = update(crawl, session.engine, session.config, chosen, now=session.now, rebuild=rebuild, **choices)
     graph = f"{count(done.nodes, 'node')}, {count(done.links, 'link')}"
     for name in done.lost_segments if rebuild else ():

@@ -10,7 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from scoter.config import Config
+from msgspec.structs import replace
+
+from scoter.config import Config, Size
 from scoter.engine.port import Engine, Progress
 from scoter.errors import ConfigError, nearest
 
@@ -19,12 +21,19 @@ _MEMORY_SHARE = 0.6
 _ROOT: Final = Path("/")
 
 
-def open_engine(config: Config, folder: Path, progress: Progress = lambda share: None) -> Engine:
+def open_engine(
+    config: Config, folder: Path, progress: Progress = lambda share: None, *, memory_share: float = 1.0
+) -> Engine:
     """Start the engine named by ``engine.kind``; it spills into a folder of its own below ``folder``.
+
+    ``memory_share``: what the engine may use of the memory of a job, if the job holds large arrays itself.
 
     Engines are entry points of the group ``scoter.engine``: a callable that takes the configuration, the folder and a
     progress callback.
     """
+    if memory_share < 1:
+        limit = Size(int(memory_limit(config) * memory_share))
+        config = replace(config, engine=replace(config.engine, memory_limit=limit))
     kind = config.engine.kind
     installed = {entry.name: entry for entry in entry_points(group=ENTRY_POINTS)}
     if kind not in installed:

@@ -4,6 +4,7 @@
 - ``addition``    adding segments: new nodes, and a run of links
 - ``assembly``    the links of segments, as the settings choose them
 - ``urls``        the URLs of these links, numbered
+- ``distinct``    finding the distinct URLs of a stream
 - ``buckets``     links in temporary files by their source
 - ``removal``     pages that left the crawldb
 - ``links``       which links of pages are live

@@ -20,6 +20,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from scoter.batch.crawldir import schemas
+from scoter.batch.graph.distinct import BITS, HashCollision, SeenHashes
 from scoter.batch.graph.values import Ids
 from scoter.batch.urls.domains import host_in
 from scoter.core.domain import registered_domain
@@ -29,14 +30,14 @@ from scoter.engine.portable import fast_hash
 from scoter.store.tables.parquet import write_batches
 
 _URLS = pa.schema([*schemas.texts("url", "key", "site"), ("hash", pa.int64()), ("page", pa.int64())])
+_DISTINCT = pa.schema(schemas.texts("url", "key"))
 _NUMBERED = pa.schema([("url", pa.utf8()), ("number", pa.int32())])
 _ROWS = 2**18
 _BATCH = 2**20
 _BLOCK = 2**16  # fits into the cache of a processor
 _PROBES = 16
 _UNKNOWN = -1
-_BITS = 63
-_MASK = 2**_BITS - 1
+_MASK = 2**BITS - 1
 
 
 class SiteNames(Struct, frozen=True):
@@ -60,7 +61,7 @@ class HashedNumbers:
         self._numbers: Ids = np.append(order.astype(np.int32), np.int32(_UNKNOWN))
         self._hashes = np.append(hashes[order], _MASK)
         bits = len(hashes).bit_length()
-        self._shift = _BITS - bits
+        self._shift = BITS - bits
         firsts = np.arange(1 << bits, dtype=np.int64) << self._shift
         self._starts = np.searchsorted(self._hashes[:-1], firsts).astype(np.int32)
 
@@ -131,8 +132,7 @@ class NumberedUrls(Struct, frozen=True):
 
 def number_urls(engine: Engine, rows: Sequence[Rows], folder: Path, *, by_page: bool) -> NumberedUrls:
     """Save the distinct URLs of rows with ``url`` and ``key``, in the order of their keys."""
-    together = ibis.union(*rows)
-    once = together.group_by("url").agg(key=together.key.arbitrary())
+    once, is_hashed = _distinct(engine, ibis.union(*rows), folder / "distinct.parquet")
     page = ibis.literal(0, "int64")
     if by_page:  # Nutch's "page" is the URL without its query.
         end = once.url.find("?")
@@ -140,11 +140,10 @@ def number_urls(engine: Engine, rows: Sequence[Rows], folder: Path, *, by_page: 
     once = once.mutate(site=once.key.substr(0, once.key.find(")")), hash=fast_hash(once.url, engine.name), page=page)
     file = folder / "urls.parquet"
     size = engine.save(once.select(*_URLS.names), _URLS, file, ("key", "url"), is_temporary=True)
-    hashes = _column(file, "hash") & _MASK
-    ordered = np.sort(hashes)
-    is_hashed = not (ordered[1:] == ordered[:-1]).any()
-    del ordered
-    numbers, texts = (HashedNumbers(hashes), None) if is_hashed else (None, _save_numbers(file, folder))
+    if is_hashed:
+        numbers, texts = HashedNumbers(_column(file, "hash") & _MASK), None
+    else:
+        numbers, texts = None, _save_numbers(file, folder)
     host_of, hosts = _hosts(file, size)
     domains, domain_of = _domains(hosts)
     page_of = None
@@ -152,6 +151,25 @@ def number_urls(engine: Engine, rows: Sequence[Rows], folder: Path, *, by_page: 
         page_of = np.unique(_column(file, "page"), return_inverse=True)[1].astype(np.int32)
     of_url = domain_of[host_of] if size else np.zeros(0, np.int32)
     return NumberedUrls(file, size, numbers, texts, SiteNames(hosts), SiteNames(domains), host_of, of_url, page_of)
+
+
+def _distinct(engine: Engine, rows: Rows, file: Path) -> tuple[Rows, bool]:
+    """Return the distinct URLs of rows with their keys, and whether their hashes are distinct, too."""
+    hashed = rows.mutate(hash=fast_hash(rows.url, engine.name), check=fast_hash(rows.key, engine.name))
+    seen = SeenHashes()
+
+    def new() -> Iterator[Any]:
+        for batch in engine.batches(hashed, _BATCH):
+            hashes, checks = batch["hash"].to_numpy(), batch["check"].to_numpy()
+            first = seen.add(hashes & _MASK, checks.astype(np.int32))
+            if len(first):
+                yield batch.select(_DISTINCT.names).take(pa.array(first))
+
+    try:
+        write_batches(file, _DISTINCT, new())
+    except HashCollision:
+        return rows.group_by("url").agg(key=rows.key.arbitrary()), False
+    return engine.read(file_source(file, _DISTINCT)), True
 
 
 def _column(file: Path, name: str) -> Any:
