@@ -14,8 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from tests.engine.rows import NOW, SCHEMA, column, new_table, page, rows_of, source, stored
 
+from scoter.batch.urls.chains import UrlChains, url_changes
+from scoter.config import load
 from scoter.engine import Engine
-from scoter.errors import UsageError, UserError
+from scoter.errors import PluginError, UsageError, UserError
 from scoter.store.tables import Table
 
 
@@ -256,20 +258,38 @@ def test_batches_have_the_types_of_the_expression(engine: Engine, tmp_path: Path
 def test_map_batches_applies_a_function(engine: Engine, tmp_path: Path) -> None:
     rows = engine.read(source(stored(tmp_path / "a.parquet", [page(f"{n}", float(n), {"n": "1"}) for n in range(99)])))
     schema = pa.schema([("url", pa.utf8()), ("twice", pa.float64()), ("notes", SCHEMA.field("notes").type)])
-    seen = []
 
     def double(batch: Any) -> Any:
-        seen.append(batch.num_rows)
         twice = pa.array([2 * score for score in batch["score"].to_pylist()])
         return pa.RecordBatch.from_arrays([batch["url"], twice, batch["notes"]], schema=schema)
 
     made = engine.map_batches(rows.filter(rows.score >= 10), double, schema)
 
-    assert sum(seen) == 89
     assert column(engine, made.agg(sum=made.twice.sum()), "sum") == [2.0 * sum(range(10, 99))]
     assert rows_of(engine, made.filter(made.twice == 20.0)) == [
         {"url": "http://x.example/10", "twice": 20.0, "notes": {"n": "1"}}
     ]
+
+
+def test_functions_that_hold_plugins_can_be_mapped(engine: Engine, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.txt"
+    rules.write_text("http://x.example/kept\n")
+    config = load(overrides=['urlfilter.order=["prefix"]', f"urlfilter.prefix_file={rules}"])
+    rows = engine.read(source(stored(tmp_path / "a.parquet", [page("kept"), page("dropped")])))
+    chains = UrlChains.from_config(config, "outlink", filter=True, normalize=False)
+
+    assert column(engine, url_changes(engine, rows, chains), "changed") == ["http://x.example/dropped"]
+
+
+def test_user_errors_of_a_mapped_function_are_raised(engine: Engine, tmp_path: Path) -> None:
+    rows = engine.read(source(stored(tmp_path / "a.parquet", [page("a")])))
+
+    def failing(batch: Any) -> Any:
+        raise PluginError("it failed", where="here", hint="Do this.")
+
+    with pytest.raises(PluginError, match="it failed") as caught:
+        rows_of(engine, engine.map_batches(rows, failing, SCHEMA))
+    assert (caught.value.where, caught.value.hint) == ("here", "Do this.")
 
 
 def test_map_batches_of_no_rows_returns_no_rows(engine: Engine) -> None:

@@ -1,9 +1,9 @@
 """Spark, on this machine or on a cluster: the same jobs on more than one machine.
 
-All results leave Spark as Parquet, because maps cannot leave it any other way. ``map_batches`` runs in this process:
-the function may hold compiled patterns, which cannot be pickled, and may count rows. The processes of a cluster read
-and write the files of the crawl directory themselves, so all of its machines must see it under the same path. Spark is
-an optional extra and is imported only where it is used.
+All results leave Spark as Parquet, because maps cannot leave it any other way. Row functions run in the processes of
+the cluster, next to the rows; the plug-ins that they hold travel by name. These processes also read and write the files
+of the crawl directory, so all machines must see it under the same path. Spark is an optional extra and is imported only
+where it is used.
 """
 # mypy: disable-error-code="import-untyped, import-not-found"
 
@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import socket
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ import pyarrow.parquet as pq
 from scoter.engine.ibis_compat import arrow_schema, cast_batch, store_memtables
 from scoter.engine.port import BATCH, Job, Progress, Rows
 from scoter.engine.portable import timestamp
+from scoter.engine.row_functions import raise_sent_error, row_mapper
 from scoter.engine.sources import TableSource, UniformFiles, file_source, survey
 from scoter.errors import UserError
 from scoter.store.disk import Closing, disk_errors
@@ -71,7 +73,12 @@ def start_session(folder: Path, memory_limit: int, master: str, conf: Iterable[s
         asked = re.sub(r"\D", "", master)
         threads = asked or str(os.cpu_count() or 1)
         master = f"local[{threads}]"
-        settings |= {**_LOOPBACK, "spark.local.dir": str(folder), "spark.sql.shuffle.partitions": threads}
+        settings |= {
+            **_LOOPBACK,
+            "spark.local.dir": str(folder),
+            "spark.sql.shuffle.partitions": threads,
+            "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
     elif master.startswith("spark://"):
         _check_reachable(master)
     settings |= dict(line.split("=", 1) for line in conf)
@@ -179,7 +186,11 @@ class SparkEngine(Closing):
             shutil.rmtree(folder, ignore_errors=True)
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
-        return self._store_batches((function(batch) for batch in self.batches(rows)), schema)
+        mapped = self._framed(rows).mapInArrow(row_mapper(function, arrow_schema(rows), schema), self._spelled(schema))
+        folder = self._folder / self._new_name()
+        self._store(mapped, folder)  # stored, because the function must see each row once
+        files = tuple(map(str, _parts(folder)))
+        return self.read(TableSource(files=files, schema=schema, defaults={}))
 
     def _frame(self, uniform: UniformFiles, types: Mapping[str, str]) -> Any:
         # Recursive lookup keeps Spark from taking a folder's name for a partition column.
@@ -218,6 +229,10 @@ class SparkEngine(Closing):
     def _types(self, schema: Any) -> dict[str, str]:
         spelled = self.ibis.compiler.type_mapper.to_string
         return {name: spelled(kind) for name, kind in ibis.Schema.from_pyarrow(schema).items()}
+
+    def _spelled(self, schema: Any) -> str:
+        """Return a schema as Spark writes it."""
+        return ", ".join(f"`{name}` {kind}" for name, kind in self._types(schema).items())
 
     def _store_batches(self, batches: Iterable[Any], schema: Any) -> Rows:
         """Write record batches to a temporary file and return its rows."""
@@ -260,6 +275,7 @@ def _translate_errors() -> Iterator[None]:
         yield
     except PySparkException as failure:
         text = str(failure)
+        raise_sent_error(text)
         if "No space left" in text:
             raise UserError("the disk is full", hint="Free some disk space.") from failure
         if "OutOfMemoryError" in text:

@@ -16,6 +16,7 @@ Modules:
 
 - ``points``   the extension points, one Protocol each
 - ``loading``  finds plug-ins, checks them, and creates them
+- ``pickles``  sends functions that hold plug-ins to other processes
 """
 
 from scoter.core.chain import Scope, UrlFilter, UrlNormalizer

@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from scoter.config import Config, plugin_key, plugin_settings
+from scoter.core.bounded import BoundedMap
 from scoter.errors import ConfigError, PluginError, UserError, did_you_mean, nearest
 from scoter.plugins.points import COLUMN_HOOKS, POINTS, SCORING_HOOKS, Column, NoSettings, Point, ScoringFilter, Setup
 
@@ -60,17 +61,29 @@ class Plugin(Struct, frozen=True):
         declared = getattr(found, "Settings", None)
         settings = None if declared is None else plugin_settings(config, self.full_name, declared)
         try:
-            return found(Setup(config, settings))
+            made = found(Setup(config, settings))
         except UserError:
             raise
         except (Exception, SystemExit) as error:  # whatever somebody else's class raises when it is made
             raise self._broken("cannot be instantiated", error) from error
+        _ORIGINS.put(id(made), (made, self.full_name, config))
+        return made
 
     def _broken(self, what: str, error: BaseException) -> PluginError:
         return PluginError(
             f"{self.full_name} (package {self.package} {self.version}) {what}: {type(error).__name__}: {error}",
             hint=f"Fix or uninstall {self.package}, or remove {self.name!r} from {self.point.chain}.",
         )
+
+
+_ORIGINS: BoundedMap[int, tuple[Any, str, Config]] = BoundedMap(128)
+"""The plug-ins made last, by identity: some cannot be hashed or referenced weakly."""
+
+
+def origin(plugin: Any) -> tuple[str, Config] | None:
+    """Return the full name and the configuration that a plug-in was made with; ``None`` if it is none, or forgotten."""
+    made = _ORIGINS.peek(id(plugin))
+    return None if made is None or made[0] is not plugin else made[1:]
 
 
 @lru_cache(maxsize=1)
