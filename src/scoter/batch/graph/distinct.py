@@ -28,7 +28,8 @@ class HashCollision(Exception):
 class SeenHashes:
     """The hashes of the rows so far.
 
-    An array has two places for each hash; those that found both taken are in a sorted array. A second hash of each row, of 32 bits, tells two values with the same hash apart.
+    An array has two places for each hash; those that found both taken are in a sorted array. A second hash of each row,
+    of 32 bits, tells two values with the same hash apart.
     """
 
     def __init__(self) -> None:
