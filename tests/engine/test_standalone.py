@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from tests.long.batch_truth import settings
 from tests.servers.running import free_port
 
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.engine import environment
 from scoter.simweb import SimServer, WebSpec, running
 
 pytestmark = pytest.mark.spark_cluster
@@ -93,6 +95,18 @@ def crawled(folder: Path, server: SimServer, *more: str) -> dict[str, Any]:
     }
 
 
+def on(master: str, *conf: str) -> tuple[str, ...]:
+    """Return the settings of a run on a cluster."""
+    few = "spark.sql.shuffle.partitions=2"  # Spark's own number is for much larger tables
+    return ("engine.kind=spark", f"engine.spark_master={master}", f"engine.spark_conf={json.dumps([few, *conf])}")
+
+
+def _run(*words: str, settings: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    options = [part for each in settings for part in ("-D", each)]
+    command = [sys.executable, "-m", "scoter.cli.main", *options, *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def _sql(folder: Path, query: str) -> str:
     command = [sys.executable, "-m", "scoter.cli.main", "sql", str(folder), query, "--json"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -100,16 +114,30 @@ def _sql(folder: Path, query: str) -> str:
 
 def test_crawl_on_a_cluster_has_the_tables_of_a_crawl_on_duckdb(tmp_path: Path) -> None:
     spec = WebSpec(hosts=4, pages=32, seed=7)
-    few = 'engine.spark_conf=["spark.sql.shuffle.partitions=2"]'  # Spark's own number is for much larger tables
+    packed = environment.pack(tmp_path / "environment.tar.gz")
     with running(spec) as server, cluster(tmp_path) as master:
         here = crawled(tmp_path / "here", server)
-        there = crawled(tmp_path / "there", server, "engine.kind=spark", f"engine.spark_master={master}", few)
+        there = crawled(tmp_path / "there", server, *on(master, f"spark.pyspark.python={sys.executable}"))
+        bare = Path(sys.base_prefix) / "bin" / "python3"  # without any package
+        with_archive = on(master, *packed.spark_conf, f"spark.pyspark.python={bare}")
+        statistics = [
+            _run("domainstats", str(tmp_path / name), "domain", "--json", settings=more)
+            for name, more in (("here", ()), ("there", with_archive))
+        ]
+        lacking = _run(
+            "domainstats", str(tmp_path / "there"), "domain", settings=on(master, f"spark.pyspark.python={bare}")
+        )
 
     applications = list(tmp_path.glob("*/app-*"))
     assert {each.parent.name for each in applications} == {"one", "two"}, "both workers ran executors"
     assert len(here["crawldb"]) > 30
     for name, table in here.items():
         assert there[name] == table, name
+    assert statistics[0].stdout == statistics[1].stdout != ""
+    assert lacking.returncode == 2
+    assert "the executors lack the Python module" in lacking.stderr
+    assert "scoter cluster pack" in lacking.stderr
+    assert "Traceback" not in lacking.stderr
 
 
 def test_unreachable_master_is_one_message(tmp_path: Path) -> None:

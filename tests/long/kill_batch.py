@@ -6,7 +6,8 @@
 killed at seeded random moments, and the crawl is started again. A finished crawl is compared with an undisturbed one:
 the same URLs with the same statuses and scores, the same links, every page readable in the archive where its row says,
 the same documents in the search index, and no leftover files. Meanwhile a reader watches tables and parts: none may
-ever be half-written, and no URL of a finished part may be fetched again.
+ever be half-written, and no URL of a finished part may be fetched again. ``kill_steps.py`` kills the commands that are
+not part of a crawl.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from msgspec import Struct
 from tests.long.batch_runs import STEPS, CrawlProcess
 from tests.long.batch_state import CrawlState, Watcher, differences, leftovers, state_of
 from tests.long.batch_truth import settings
+from tests.long.kill_steps import killed_steps
 
 from scoter.simweb import SimServer, WebSpec, running
 
@@ -166,6 +168,8 @@ def main() -> int:
         while kills and not test.problems:
             crawls += 1
             test.crawl_once(crawls, kills)
+        if not test.problems:
+            test.problems += killed_steps(folder / "undisturbed", folder, given.seed, max(2, given.kills // 8))
         seconds = time.monotonic() - started
     hit = ", ".join(f"{step} {test.hit[step]}" for step in (*STEPS, *sorted(test.hit.keys() - set(STEPS))))
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(test.kinds.items()))

@@ -87,6 +87,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Set up": {
         "config": ("config", "Show the configuration, or convert one from Nutch."),
         "plugin": ("plugin", "List plug-ins, or run one."),
+        "cluster": ("spark_cluster", "Prepare a Spark cluster for Scoter."),
     },
     "Try it out": {
         "simweb": ("simweb", "Serve a synthetic web on loopback for trials, tests and benchmarks."),

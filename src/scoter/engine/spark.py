@@ -276,6 +276,9 @@ def _translate_errors() -> Iterator[None]:
     except PySparkException as failure:
         text = str(failure)
         raise_sent_error(text)
+        if (lacking := re.search(r"ModuleNotFoundError: No module named '([^']+)'", text)) is not None:
+            hint = "Run: scoter cluster pack environment.tar.gz, and add the settings that it prints."
+            raise UserError(f"the executors lack the Python module {lacking[1]}", hint=hint) from failure
         if "No space left" in text:
             raise UserError("the disk is full", hint="Free some disk space.") from failure
         if "OutOfMemoryError" in text:
