@@ -50,8 +50,9 @@ _SETTINGS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.log.level": "ERROR",
+    "spark.log.level": "FATAL",  # errors are raised, and Spark would print their Java traces first
 }
+_PYTHON = "spark.pyspark.python"
 _LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
@@ -77,11 +78,14 @@ def start_session(folder: Path, memory_limit: int, master: str, conf: Iterable[s
             **_LOOPBACK,
             "spark.local.dir": str(folder),
             "spark.sql.shuffle.partitions": threads,
+            _PYTHON: sys.executable,
             "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         }
     elif master.startswith("spark://"):
         _check_reachable(master)
     settings |= dict(line.split("=", 1) for line in conf)
+    if _PYTHON in settings:  # Spark reads this setting only in spark-submit
+        os.environ["PYSPARK_PYTHON"] = settings[_PYTHON]
     folder.mkdir(parents=True, exist_ok=True)
     builder = SparkSession.builder.master(master).appName("scoter")
     for name, value in settings.items():
