@@ -121,12 +121,11 @@ def test_crawl_on_a_cluster_has_the_tables_of_a_crawl_on_duckdb(tmp_path: Path) 
         bare = Path(sys.base_prefix) / "bin" / "python3"  # without any package
         with_archive = on(master, *packed.spark_conf, f"spark.pyspark.python={bare}")
         statistics = [
-            _run("domainstats", str(tmp_path / name), "domain", "--json", settings=more)
+            _run("domainstats", str(tmp_path / name), "--json", settings=more)
             for name, more in (("here", ()), ("there", with_archive))
         ]
-        lacking = _run(
-            "domainstats", str(tmp_path / "there"), "domain", settings=on(master, f"spark.pyspark.python={bare}")
-        )
+        without = on(master, f"spark.pyspark.python={bare}")
+        lacking = _run("domainstats", str(tmp_path / "there"), settings=without)
 
     applications = list(tmp_path.glob("*/app-*"))
     assert {each.parent.name for each in applications} == {"one", "two"}, "both workers ran executors"

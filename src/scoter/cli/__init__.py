@@ -18,6 +18,7 @@ Commands; ``main`` imports a module when one of its commands is used:
 
 - ``backup``        backup
 - ``checkers``      filterchecker, normalizerchecker, robotschecker
+- ``cluster``       cluster
 - ``config``        config
 - ``crawl``         crawl
 - ``dedup``         dedup
