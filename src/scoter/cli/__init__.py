@@ -18,7 +18,7 @@ Commands; ``main`` imports a module when one of its commands is used:
 
 - ``backup``        backup
 - ``checkers``      filterchecker, normalizerchecker, robotschecker
-- ``cluster``       cluster
+- ``cluster``       serve --role
 - ``config``        config
 - ``crawl``         crawl
 - ``dedup``         dedup
@@ -47,6 +47,7 @@ Commands; ``main`` imports a module when one of its commands is used:
 - ``serve``         serve
 - ``simweb``        simweb
 - ``sitemap``       sitemap
+- ``spark_cluster``  cluster
 - ``statistics``    crawlcomplete, domainstats, protocolstats
 - ``submit``        submit
 - ``ui``            ui
