@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-cluster cluster-up cluster-down test-compiled test-install check fmt docs clean \
-  wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch kill-live \
+  wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch slow-hosts kill-live \
   kill-fetchers kill-cluster bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled nginx wrk
 
 help: ## Show this list.
@@ -190,6 +190,9 @@ bench-parse: $(COMPILED)/.ready $(SCRAPY) ## Measure the CPU cost of parsing a p
 KILLS ?= 40
 kill-batch: $(DEV) ## Kill a crawl KILLS (40) times at random moments and compare it with an undisturbed one.
 	@$(BIN)/python -m tests.long.kill_batch --kills $(KILLS)
+
+slow-hosts: $(DEV) ## Measure a crawl in which a twentieth of the hosts have 30 times the usual delay.
+	@$(BIN)/python -m tests.long.slow_hosts
 
 LIVE_KILLS ?= 30
 kill-live: $(DEV) ## Kill and stop processes of a live service LIVE_KILLS (30) times under load; nothing may be lost or doubled.

@@ -38,6 +38,7 @@ What the jobs share:
 - ``crawldir/``    the crawl directory: segments, tables and their columns, lookups, exports
 - ``urls/``        seed lists, sitemaps, and the URL rules for what enters the crawldb
 - ``fetchlists/``  selecting, writing and reading fetch lists
+- ``slow_hosts``   when to end a round without its slowest hosts
 - ``worker/``      the worker processes of ``fetch``; ``parse`` shares some of their modules
 - ``hosts/``       the hostdb: where each fact comes from, and their join
 - ``reports/``     named reports about a crawl, and a page of them

@@ -264,7 +264,11 @@ class _CrawlRun(Struct):
             on_message=self.on_message,
             stopping=self.stopping,
             pool=self.pool,
+            # After the last round, nobody would fetch them.
+            leaves_slow_hosts=self.config.fetch.leave_slow_hosts and self.number != self.rounds.most,
         )
+        if done.end_reason:
+            self.on_message(f"Round {self.number} ended early: {done.end_reason}.")
         self.deferred.update(done.deferred)
         self.cpu["fetch"] = self.cpu.get("fetch", 0.0) + done.cpu
         return done

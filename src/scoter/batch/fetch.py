@@ -24,6 +24,7 @@ from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import HOLDS, ROBOTS_CACHE, CrawlDir, StopRequest, applied_segments
 from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
 from scoter.batch.fetchlists.lists import process_count
+from scoter.batch.slow_hosts import SlowHosts
 from scoter.batch.worker.parts import recover_fetch
 from scoter.batch.worker.pool import FetchPool, WorkerDied
 from scoter.batch.worker.process import WORKERS_LOCK, FetchTask, FetchTaskReport, assign_lists, share_limits
@@ -55,6 +56,10 @@ class FetchProgress(Struct, frozen=True, kw_only=True):
     errors_by_kind: dict[str, int] = {}
     slowest: tuple[tuple[str, float], ...] = ()
     """The hosts that take longest to answer, and how many seconds."""
+    hosts: int = 0
+    """Hosts with queued URLs."""
+    is_read: bool = False
+    """All fetch lists were read to their ends."""
 
     @property
     def seconds_left(self) -> float | None:
@@ -91,10 +96,12 @@ def fetch(
     on_message: Callable[[str], None] = lambda text: None,
     stopping: StopRequest | None = None,
     pool: FetchPool | None = None,
+    leaves_slow_hosts: bool = False,
 ) -> FetchJobResult:
     """Fetch the rest of a segment; ``engine`` is called only if some URLs are already fetched.
 
-    Without a pool, workers are started for this segment.
+    Without a pool, workers are started for this segment. ``leaves_slow_hosts``: end without the URLs of the last hosts
+    if these take much longer than all others (``slow_hosts.py``).
     """
     user_agent(config)  # fail early if there is no agent name
     if segment.is_fetched:
@@ -114,7 +121,8 @@ def fetch(
             _wait_for_others(segment, on_message)
             recover_fetch(segment)
             try:
-                done = _run(crawl, segment, config, engine, parses, on_progress, stopping, pool)
+                slow = SlowHosts() if leaves_slow_hosts else None
+                done = _run(crawl, segment, config, engine, parses, on_progress, stopping, pool, slow)
                 break
             except WorkerDied as ended:
                 if ended.code is not None and ended.code > 0:
@@ -144,6 +152,7 @@ def _run(
     on_progress: Callable[[FetchProgress], None],
     stopping: StopRequest,
     pool: FetchPool,
+    slow: SlowHosts | None,
 ) -> FetchJobResult:
     info = segment.info()
     finished = segment.crawl_fetch().finished()
@@ -169,7 +178,14 @@ def _run(
         for worker, numbers in enumerate(assign_lists(list(map(str, lists)), processes))
     ]
     watch = _WorkerReports(total=info.urls, before=before, on_progress=on_progress)
-    pool.run(tasks, watch.add, lambda: bool(stopping) or watch.problem() is not None)
+
+    def end_reason() -> str:
+        if slow is None or not watch.is_complete(len(tasks)):
+            return ""
+        state = watch.state()
+        return slow.reason(state.hosts, is_read=state.is_read, now=time.monotonic())
+
+    pool.run(tasks, watch.add, lambda: bool(stopping) or watch.problem() is not None, end_reason)
     problem = watch.problem()
     if problem is not None:
         raise problem
@@ -193,13 +209,17 @@ class _WorkerReports:
             self._ended[report.worker] = report
         self._on_progress(self.state())
 
+    def is_complete(self, workers: int) -> bool:
+        """Return whether every worker has reported."""
+        return len(self._last) == workers
+
     def problem(self) -> UserError | None:
         found = next((each.problem for each in self._ended.values() if each.problem is not None), None)
         return None if found is None else UserError(found[0], where=found[1], hint=found[2])
 
     def state(self) -> FetchProgress:
         last = self._last.values()
-        same = ("pages_per_second", "kilobytes_per_second", "active", "queued")
+        same = ("pages_per_second", "kilobytes_per_second", "active", "queued", "hosts")
         return FetchProgress(
             total=self._total + sum(each.added for each in last),
             done=self._before + sum(each.done for each in last),
@@ -208,6 +228,7 @@ class _WorkerReports:
             errors_by_kind=dict(sum((Counter(each.errors) for each in last), Counter())),
             slowest=tuple(heapq.nlargest(_SLOWEST, chain(*(each.slowest for each in last)), key=itemgetter(1))),
             why="; ".join(dict.fromkeys(each.why for each in last if each.why)),
+            is_read=all(each.is_fed for each in last),
             **{name: sum(getattr(each, name) for each in last) for name in same},
         )
 

@@ -193,10 +193,11 @@ class Fetcher:
         self._feeder.close()
         await self._protocols.close()
 
-    def stop(self, within: float = STOP_WITHIN) -> None:
+    def stop(self, within: float = STOP_WITHIN, reason: str = "") -> None:
         """Start no more requests, hand back queued ones, and cancel those in progress after ``within`` seconds."""
         if self._stopping.is_set():
             return
+        self._rates.end_reason = reason
         self._stopping.set()
         self._scheduler.drain()
         asyncio.get_running_loop().call_later(within, self._abort)
@@ -268,7 +269,13 @@ class Fetcher:
         feeder, scheduler = self._feeder, self._scheduler
         trouble = f"the queues cannot spill to disk ({feeder.spill_error})" if feeder.spill_error else ""
         return self._rates.snapshot(
-            self.count, scheduler.stats(), feeder.queued, scheduler.bench.slowest(5), self._clock(), trouble
+            self.count,
+            scheduler.stats(),
+            feeder.queued,
+            scheduler.bench.slowest(5),
+            self._clock(),
+            trouble,
+            is_fed=self._is_fed,
         )
 
     # From the source
@@ -445,5 +452,4 @@ class Fetcher:
                 self._fail(error)
             self._publishers.publish("report", msgspec.structs.asdict(snapshot))
             if advice.action is not WatchdogAction.GO_ON:
-                self._rates.end_reason = advice.reason
-                self.stop(within=0.0 if advice.action is WatchdogAction.ABORT else STOP_WITHIN)
+                self.stop(0.0 if advice.action is WatchdogAction.ABORT else STOP_WITHIN, advice.reason)

@@ -39,6 +39,10 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     errors: dict[str, int] = {}
     replies: dict[str, int] = {}
     slowest: tuple[tuple[str, float], ...] = ()
+    hosts: int = 0
+    """Hosts with queued requests."""
+    is_fed: bool = False
+    """The source has ended."""
     why: str = ""
     end_reason: str = ""
 
@@ -78,6 +82,8 @@ class FetchRates:
         slowest: Sequence[tuple[str, float]],
         now: float,
         trouble: str = "",
+        *,
+        is_fed: bool = False,
     ) -> Snapshot:
         marks = self._marks
         if now > marks[-1][0]:
@@ -99,6 +105,8 @@ class FetchRates:
             errors=errors,
             replies=replies,
             slowest=tuple(slowest),
+            hosts=stats.ready + stats.waiting + stats.busy,
+            is_fed=is_fed,
             why=f"{stats}, {trouble}" if trouble else str(stats),
             end_reason=self.end_reason,
         )

@@ -73,9 +73,16 @@ class FetchPool(Closing):
             self._start("fork")
 
     def run(
-        self, tasks: Sequence[FetchTask], on_report: Callable[[FetchTaskReport], None], should_stop: Callable[[], bool]
+        self,
+        tasks: Sequence[FetchTask],
+        on_report: Callable[[FetchTaskReport], None],
+        should_stop: Callable[[], bool],
+        should_end: Callable[[], str] = lambda: "",
     ) -> None:
-        """Run tasks, one per worker; if a worker is killed, stop the others and raise ``WorkerDied``."""
+        """Run tasks, one per worker; if a worker is killed, stop the others and raise ``WorkerDied``.
+
+        Once ``should_end`` returns a reason, the tasks end without what is still queued.
+        """
         while len(self._processes) < len(tasks):
             self._start(_METHOD)
         for pipe, task in zip(self._pipes, tasks, strict=False):
@@ -83,7 +90,7 @@ class FetchPool(Closing):
                 pipe.send(task)
         busy: dict[Any, int] = {pipe: number for number, pipe in enumerate(self._pipes[: len(tasks)])}
         lost: WorkerDied | None = None
-        has_stopped = False
+        has_stopped = has_ended = False
         while busy:
             ready: list[Any] = wait(list(busy), _LOOK)
             for pipe in ready:
@@ -99,9 +106,10 @@ class FetchPool(Closing):
                 on_report(report)
             if not has_stopped and (lost is not None or should_stop()):
                 has_stopped = True
-                for pipe in busy:
-                    with suppress(OSError):
-                        pipe.send(None)
+                _send(busy, None)
+            elif not has_stopped and not has_ended and (reason := should_end()):
+                has_ended = True
+                _send(busy, reason)
         if lost is not None:
             self.close()
             raise lost
@@ -125,6 +133,12 @@ class FetchPool(Closing):
         theirs.close()
         self._pipes.append(ours)
         self._processes.append(process)
+
+
+def _send(pipes: Iterable[Connection], order: str | None) -> None:
+    for pipe in pipes:
+        with suppress(OSError):  # a dead worker is noticed elsewhere
+            pipe.send(order)
 
 
 def _is_alone() -> bool:

@@ -88,10 +88,10 @@ def run_worker(pipe: Connection) -> None:
     used = 0.0
     while True:
         try:
-            task: FetchTask | None = pipe.recv()
+            task: FetchTask | str | None = pipe.recv()
         except (EOFError, OSError):
             return
-        if task is not None:  # None is a late request to stop
+        if isinstance(task, FetchTask):  # anything else is a late order
             report = _run_task(task, pipe)
             before, used = used, time.process_time()
             with suppress(OSError):
@@ -215,10 +215,15 @@ class SegmentWorker:
             self._pipe.send(FetchTaskReport(self._task.worker, snapshot))
             # Polled, because the event loop would make the pipe non-blocking for its other users.
             if self._pipe.poll():
-                self._pipe.recv()
-                self._stop()
+                self._obey(self._pipe.recv())
         except (EOFError, OSError):
             self._stop()
+
+    def _obey(self, order: str | None) -> None:
+        if order is None:
+            self._stop()
+        elif self._fetcher is not None:  # the segment is done without what is still queued
+            self._fetcher.stop(STOP_WITHIN, order)
 
     def _stop(self) -> None:
         self._was_stopped = True

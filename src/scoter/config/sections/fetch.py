@@ -125,6 +125,11 @@ class FetchSettings(Section, frozen=True):
         "How long a fetch waits for a host on hold (Retry-After, back-off, robots.txt that answers 5xx); if only hosts"
         " with longer holds are left, they are deferred to a later fetch.",
     )
+    leave_slow_hosts: bool = setting(
+        True,
+        "In `scoter crawl`, end a round when a tenth of its hosts take much longer than all others, and leave their"
+        " URLs to the next round.",
+    )
     throughput_threshold_pages: float | None = setting(
         None,
         "Pages per second below which a fetch is stopped.",
