@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-cluster cluster-up cluster-down test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch slow-hosts kill-live \
-  kill-fetchers kill-cluster bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled nginx wrk
+  kill-fetchers kill-cluster bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster nginx wrk
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -271,6 +271,9 @@ bench-search: $(DEV) ## Measure search on SEARCH_PAGES (200,000) pages: recall a
 BENCH_SECONDS ?= 120
 bench-live: $(COMPILED)/.ready nginx wrk ## Measure the live service: messages for BENCH_SECONDS (120), lookups, memory; needs nginx and wrk.
 	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.live --seconds $(BENCH_SECONDS)
+
+bench-cluster: cluster-up ## Measure the live service on Kafka and Cassandra next to the embedded one.
+	@$(BIN)/python -m benchmarks.cluster; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
 clean: ## Remove everything the other targets made.
 	rm -rf build dist $(VENV) $(BENCH_VENV) $(REPLAY_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

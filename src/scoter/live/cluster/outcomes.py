@@ -111,6 +111,11 @@ class OutcomeTransactions(BatchThread):
             self._producer = None
             raise StoreUnavailable("Kafka: no answer in time") from None
 
+    def _unfinished(self, batch: Sequence[ThreadedCall]) -> list[ThreadedCall]:
+        """Return the calls whose messages this worker still owns, one per message; in the event loop."""
+        first = {(call.work.place, call.work.offset): call for call in reversed(batch) if call.result is None}
+        return [call for place, call in reversed(first.items()) if self._member.is_unfinished(*place)]
+
     def _without_done(self, calls: Sequence[ThreadedCall]) -> list[ThreadedCall]:
         """Return the calls that no earlier attempt has finished, although it seemed to fail."""
         committed = self._member.committed({call.work.place for call in calls}, self._seconds)
@@ -126,8 +131,7 @@ class OutcomeTransactions(BatchThread):
 
     def _commit(self, batch: Sequence[ThreadedCall], *, is_repeated: bool) -> None:
         producer = self._opened()
-        held = self._member.in_loop(lambda: set(self._member.places))
-        own = [call for call in batch if call.work.place in held and call.result is None]
+        own = self._member.in_loop(lambda: self._unfinished(batch))
         if is_repeated:
             own = self._without_done(own)
         if not own:
