@@ -52,7 +52,10 @@ screenshots: $(DEV) ## Take a picture of every view of the web interface, into b
 	@$(PIP) -e '.[dev,browser]'
 	@$(BIN)/python -m tests.web.pages.screenshots build/screenshots
 
-test-spark: $(DEV) ## Run the engine contract and every job on Spark in local mode (Java is installed with apt-get when run as root).
+SPARK_SHARE ?= 100
+SPARK_SEED ?= 1
+export SPARK_SHARE SPARK_SEED
+test-spark: $(DEV) ## Run SPARK_SHARE (100) percent of the engine contract and of all jobs on Spark in local mode, chosen by SPARK_SEED (Java is installed with apt-get when run as root).
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
 	@$(PIP) -e '.[dev,spark]'
 	@JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(BIN)/pytest -m spark --timeout 1200
