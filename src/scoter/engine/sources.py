@@ -18,8 +18,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.errors import UserError
+from scoter.store.objects.client import is_url
+from scoter.store.objects.copies import copied_file, local_file
+from scoter.store.objects.registry import client_of
 from scoter.store.tables import Defaults, PartSet, Table
 from scoter.store.tables.schema import missing
 
@@ -59,6 +63,11 @@ def source_of(
     """Return a table, a set of parts or another source as a source, with all columns or only those named."""
     schema = stored.schema if columns is None else pa.schema([stored.schema.field(name) for name in columns])
     return TableSource(files=stored.files, schema=schema, defaults=stored.defaults, is_sorted=is_sorted)
+
+
+def local_source(source: TableSource) -> TableSource:
+    """Return a source whose files are local: those in an object store are copied to this machine."""
+    return replace(source, files=tuple(map(local_file, source.files)))
 
 
 def file_source(file: Path, schema: Any) -> TableSource:
@@ -171,7 +180,7 @@ def range_edges(keys: Sequence[str], ranges: int) -> list[str]:
 
 def read_footer(file: str) -> Any:
     """Return the metadata of a Parquet file; raise with its name if it is damaged."""
-    with _opened(file) as opened:
+    with open_parquet(file) as opened:
         return opened.metadata
 
 
@@ -182,19 +191,18 @@ def _lowest(group: Any, key: int | None) -> str | None:
 
 
 def _every(group: RowGroup, step: int) -> Iterator[str]:
-    with _opened(group.file) as file:
+    with open_parquet(group.file) as file:
         keys = file.read_row_group(group.number, columns=[KEY])[KEY]
     yield from keys.take(pa.array(range(0, len(keys), step), pa.int64())).drop_null().to_pylist()
 
 
-def _opened(file: str) -> Any:
+def open_parquet(file: str) -> Any:
+    """Open a Parquet file at a path or URL; raise with its name if it is damaged."""
     try:
-        if "://" not in file:
-            return pq.ParquetFile(file)
-        import fsspec
-
-        filesystem, path = fsspec.core.url_to_fs(file)
-        return pq.ParquetFile(path, filesystem=filesystem)
+        if not is_url(copied := copied_file(file)):
+            return pq.ParquetFile(copied)
+        client, key = client_of(file)
+        return pq.ParquetFile(client.arrow_path(key), filesystem=client.filesystem)
     except pa.ArrowInvalid as failure:
         text = str(failure).partition("\n")[0]
         raise UserError(f"the file is damaged: {text}", where=file) from failure

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from scoter.errors import Defect, UsageError, UserError
 from scoter.plugins import Column
 from scoter.store.disk import disk_errors
+from scoter.store.objects.copies import local_file
 from scoter.store.tables.local import storage_at
 from scoter.store.tables.parquet import OpenPart, PartLimits, PartWriter, checksum
 from scoter.store.tables.schema import defaults_of, missing, with_columns
@@ -99,7 +100,7 @@ class NewVersion:
         # Checked first: a folder that is not a table is not even locked.
         refuse_foreign(self._place)
         self._place.make()
-        self._lock = self._place.lock(LOCK, this_process(self._writer, self._clock()))
+        self._lock = self._place.lock(LOCK, this_process(self._writer, self._clock()), guards=(CURRENT,))
         try:
             self.previous = current_manifest(self._place)
             _, highest = sweep(self._place, self.previous, self._keep)
@@ -170,9 +171,9 @@ class NewVersion:
             kept = self.workspace / "kept.parquet"
             with disk_errors("keep the file", Path(file)):
                 try:
-                    os.link(file, kept)
+                    os.link(local_file(file), kept)
                 except OSError:
-                    shutil.copyfile(file, kept)
+                    shutil.copyfile(local_file(file), kept)
             name = self._new_name()
             self._place.finish(name, kept)
             self._parts[name] = StoredPart(name.rsplit("/", 1)[-1], part.size, part.rows, part.xxh3_128)
