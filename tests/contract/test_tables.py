@@ -299,9 +299,9 @@ def test_parts_of_a_segment_are_read_as_one_table(store: Store) -> None:
     assert sorted(found) == [1] * 10 + [2] * 10 + [3] * 10
     assert "list-7.parquet" in parts.finished()
     assert len(parts.files) == 3
-    with pytest.raises(UserError, match=r"a part of this name already exists|another process has changed it"):
-        with parts.part("list-7") as second:
-            second.write(rows(4))
+    taken = r"a part of this name already exists|another process has changed it"
+    with pytest.raises(UserError, match=taken), parts.part("list-7") as second:
+        second.write(rows(4))
     parts.close()
 
 
