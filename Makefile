@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-cluster cluster-up cluster-down test-compiled test-install check fmt docs clean \
+.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-stores test-cluster cluster-up cluster-down test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch slow-hosts kill-live \
   kill-fetchers kill-cluster bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster nginx wrk
 
@@ -37,7 +37,7 @@ demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
 PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n $(shell echo $$(($$(nproc) * 3 / 2))) --dist loadfile
 
 test: $(DEV) ## Run the tests, except for the following.
-	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes and not cluster"
+	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes and not cluster and not stores"
 
 test-slow: $(DEV) ## Run the tests that start whole services, kill processes, fill disks or parse hostile content.
 	@$(PYTEST) -m slow tests
@@ -99,6 +99,16 @@ test-cluster: cluster-up ## Run the tests of the live service on several machine
 cluster-down: $(DEV) ## Stop these servers and remove their data.
 	@$(BIN)/python -m tests.servers.cluster down
 
+# An S3 server in Go, beside moto. Without Go, the tests run on moto alone.
+VERSITYGW := build/versitygw/versitygw
+$(VERSITYGW):
+	@mkdir -p $(@D)
+	@command -v go >/dev/null && GOBIN=$(CURDIR)/$(@D) go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 2>/dev/null || \
+	  echo "Go is not available: the tests leave versitygw out"
+
+test-stores: $(DEV) $(VERSITYGW) ## Run crawls in object stores on two S3 servers, with faults, kills and suspended processes.
+	@$(PYTEST) -m stores tests/stores
+
 check: $(DEV) ## Run the linters, the type checker and the import contracts.
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --quiet --check
@@ -134,7 +144,7 @@ $(COMPILED)/.ready: $(WHEEL)
 	@touch $@
 
 test-compiled: $(COMPILED)/.ready ## Run the tests of the compiled modules, and a crawl and a service with them.
-	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not spark_cluster and not clients and not indexes and not cluster" -n auto --dist loadfile \
+	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not spark_cluster and not clients and not indexes and not cluster and not stores" -n auto --dist loadfile \
 	  tests/core tests/fetch tests/store tests/parse tests/batch/test_fetch_job.py tests/live/workers/test_dispatcher.py tests/live/content \
 	  tests/web/service/test_service.py
 

@@ -115,6 +115,7 @@ class Segment:
         self.path = path
         self.name = path.name
         self.content = path / "content"
+        self._fetched: SegmentState | None = None
 
     def __repr__(self) -> str:
         return f"Segment({self.name!r})"
@@ -232,26 +233,33 @@ class Segment:
     def _set_state(self, state: SegmentState) -> None:
         storage_at(self.path).replace(STATE, msgspec.json.encode(state, order="deterministic") + b"\n")
 
-    def _valid_fetches(self, parts: list[str]) -> list[str]:
-        return list(filter(self._state().counts, parts)) if parts else parts
+    def _valid_parts(self, parts: list[str]) -> list[str]:
+        if not parts:
+            return parts
+        # Once all is fetched, no other parts become valid.
+        state = self._fetched = self._fetched or self._state()
+        if FETCHED not in state.done:
+            self._fetched = None
+        return list(filter(state.counts, parts))
 
     def crawl_generate(self, extra: Sequence[Column] = ()) -> PartSet:
         return PartSet(self.path / "crawl_generate", schemas.CRAWL_GENERATE, extra=extra, bounds=_BOUNDS)
 
     def crawl_fetch(self, extra: Sequence[Column] = ()) -> PartSet:
-        parts = partial(PartSet, self.path / "crawl_fetch", schemas.CRAWL_FETCH, extra=extra, bounds=_BOUNDS)
-        return parts(valid=self._valid_fetches) if isinstance(self.path, StorePath) else parts()
+        return self._parts("crawl_fetch", schemas.CRAWL_FETCH, extra)
 
     def parse_data(self) -> PartSet:
-        return PartSet(self.path / "parse_data", schemas.PARSE_DATA, bounds=_BOUNDS)
+        return self._parts("parse_data", schemas.PARSE_DATA)
 
     def parse_text(self) -> PartSet:
-        return PartSet(
-            self.path / "parse_text", schemas.PARSE_TEXT, bounds=_BOUNDS, bulky=("text", "main_text", "markdown")
-        )
+        return self._parts("parse_text", schemas.PARSE_TEXT, bulky=("text", "main_text", "markdown"))
 
     def crawl_parse(self, extra: Sequence[Column] = ()) -> PartSet:
-        return PartSet(self.path / "crawl_parse", schemas.CRAWL_PARSE, extra=extra, bounds=_BOUNDS)
+        return self._parts("crawl_parse", schemas.CRAWL_PARSE, extra)
+
+    def _parts(self, name: str, schema: Any, extra: Sequence[Column] = (), bulky: Collection[str] = ()) -> PartSet:
+        parts = partial(PartSet, self.path / name, schema, extra=extra, bounds=_BOUNDS, bulky=bulky)
+        return parts(valid=self._valid_parts) if isinstance(self.path, StorePath) else parts()
 
     @contextmanager
     def lock(self, command: str) -> Iterator[StorageLock]:

@@ -218,9 +218,9 @@ class S3Client:
     def _pages(self, prefix: str, **arguments: Any) -> Iterator[Any]:
         with self._errors("list the folder", prefix):
             try:
-                yield from self._client.get_paginator("list_objects_v2").paginate(
-                    Bucket=self._bucket, Prefix=prefix, **arguments
-                )
+                pages = self._client.get_paginator("list_objects_v2")
+                size = {"PageSize": _MOST_KEYS}
+                yield from pages.paginate(Bucket=self._bucket, Prefix=prefix, PaginationConfig=size, **arguments)
             except self._failure as failure:
                 if _code(failure) != "NoSuchBucket":
                     raise

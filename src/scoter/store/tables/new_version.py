@@ -103,7 +103,7 @@ class NewVersion:
         self._lock = self._place.lock(LOCK, this_process(self._writer, self._clock()), guards=(CURRENT,))
         try:
             self.previous = current_manifest(self._place)
-            _, highest = sweep(self._place, self.previous, self._keep)
+            _, highest = sweep(self._place, self.previous, self._keep, check_lock=self._check_lock)
             # Numbers are never reused, so that a name never changes its meaning.
             self.version = max(highest, self.previous.version if self.previous else 0) + 1
             self._place.make(self.name)
@@ -217,14 +217,13 @@ class NewVersion:
         self._remove_workspace()
         self._announce(manifest)
         with suppress(UserError):  # the version is current by now; the next writer removes the rest
-            sweep(self._place, manifest, self._keep)
+            sweep(self._place, manifest, self._keep, check_lock=self._check_lock)
         return manifest
 
     def _announce(self, manifest: Manifest) -> None:
         self._place.replace(f"{self.name}/{MANIFEST}", encode(manifest))
         self._place.sync()  # sync the folder's name before anything refers to it
-        if self._lock is not None:
-            self._lock.check()
+        self._check_lock()
         self._announced = True
         self._place.replace(CURRENT, f"{self.name}\n".encode())
         self._committed = True
@@ -250,6 +249,10 @@ class NewVersion:
             shutil.rmtree(self._workspace, ignore_errors=True)
             self._workspace = None
 
+    def _check_lock(self) -> None:
+        if self._lock is not None:
+            self._lock.check()
+
     def _check_open(self) -> None:
         if self._lock is None or self._committed:
             raise Defect(f"{self!r} is not open for writing")
@@ -273,7 +276,7 @@ def clean(path: str | Path | TableStorage, *, keep: int = KEEP, options: Mapping
         raise no_table(place)
     lock = place.lock(LOCK, this_process("clean", utc_now()))
     try:
-        removed, _ = sweep(place, current_manifest(place), keep)
+        removed, _ = sweep(place, current_manifest(place), keep, check_lock=lock.check)
         return removed
     finally:
         lock.release()

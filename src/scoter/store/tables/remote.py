@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
 from scoter.errors import StoreConflict, UserError
@@ -30,6 +31,8 @@ from scoter.store.tables.storage import (
 
 _MARK = b"#lock "
 _MANIFEST = "manifest.json"
+_WRITER = ".writer"
+"""An object in each version, so that a suspended writer cannot use the number of a later one."""
 _MANIFESTS = 64
 _TRIES = 20
 _numbers = itertools.count(1)
@@ -74,7 +77,9 @@ class ObjectStorage:
         return self._client.url(self._key(name))
 
     def make(self, name: str = "") -> None:
-        """Do nothing: folders are only prefixes of object names."""
+        """Reserve the name of a version for one writer; otherwise folders are only prefixes of object names."""
+        if name and self._client.has_conditions:
+            self._client.put(self._key(f"{name}/{_WRITER}"), uuid4().bytes, ABSENT)
 
     def entries(self, name: str = "") -> dict[str, int | None] | None:
         return self._client.entries(self._key(name)) or None
@@ -84,7 +89,9 @@ class ObjectStorage:
         if key in self._known.manifests:
             return self._known.manifests[key]
         found = self._client.get(key)
-        self._known.versions[key] = found.version if found is not None else ABSENT
+        # A guarded file is replaced only in the version that this process wrote: a later one belongs to a later holder.
+        if key not in self._known.guards:
+            self._known.versions[key] = found.version if found is not None else ABSENT
         if found is None:
             return None
         data = _without_mark(found.data)
@@ -100,6 +107,8 @@ class ObjectStorage:
         guard = self._known.guards.get(key)
         if guard is not None:
             data += _mark(guard)
+        elif key.endswith(f"/{_MANIFEST}"):
+            self._known.versions[key] = ABSENT
         elif key not in self._known.versions:
             self.read(name)
         # Not known any more if this fails: the store may have executed it.

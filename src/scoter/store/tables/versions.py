@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -194,10 +194,13 @@ def refuse_foreign(place: TableStorage) -> None:
             raise UsageError(f"this folder is not a table: it holds {foreign[0]}", where=place.location(), hint=hint)
 
 
-def sweep(place: TableStorage, current: Manifest | None, keep: int = KEEP) -> tuple[list[str], int]:
+def sweep(
+    place: TableStorage, current: Manifest | None, keep: int = KEEP, *, check_lock: Callable[[], None] = lambda: None
+) -> tuple[list[str], int]:
     """Remove versions that never became current or are no longer kept, unless a reader holds them.
 
-    Returns the names of the removed versions, and the highest version number. The caller must hold the table's lock.
+    Returns the names of the removed versions, and the highest version number. The caller must hold the table's lock;
+    ``check_lock`` is called after listing the versions, so that none of a later holder can be among them.
     """
     entries = place.entries() or {}
     numbers = {number: name for name in sorted(entries) if (number := version_number(name)) is not None}
@@ -206,6 +209,7 @@ def sweep(place: TableStorage, current: Manifest | None, keep: int = KEEP) -> tu
     if _LEFT in entries:
         place.remove(_LEFT)
     kept = _chain(place, current, keep)
+    check_lock()
     stray = [name for number, name in numbers.items() if number not in kept]
     return [name for name in stray if place.remove_version(name, MANIFEST)], max(numbers, default=0)
 
