@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.stores.proxy import CUT, LOSE, PASS, SLOW_DOWN, S3Request, StoreProxy
+from tests.stores.proxy import CUT, LOSE, PASS, SLOW_DOWN, STALL, S3Request, StoreProxy
 from tests.stores.servers import KEY, SECRET
 
 from scoter.errors import StoreConflict, UsageError, UserError
@@ -125,6 +125,20 @@ def test_read_survives_faults(root: StorePath, store: StoreProxy, action: str) -
 
     assert (root / "a").read_bytes() == b"content"
     assert store.actions[action] == 2
+
+
+def test_request_without_an_answer_is_repeated(
+    root: StorePath, store: StoreProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scoter.store.objects.s3.READ_TIMEOUT", 0.5)
+    client, key = root.client, (root / "CURRENT").key
+    version = client.put(key, b"1 token-a", ABSENT)
+    store.decide = first(STALL, "PUT")
+
+    client.put(key, b"2 token-b", version)
+
+    assert store.actions[STALL] == 1
+    assert (root / "CURRENT").read_bytes() == b"2 token-b"
 
 
 def test_store_that_stays_busy_is_a_clear_error(
