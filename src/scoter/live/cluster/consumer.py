@@ -82,6 +82,7 @@ class GroupMember:
         self._commits = commits
         self._offsets: dict[Place, PartitionOffsets] = {}
         self._paused: set[Place] = set()
+        self._membership: Any = None
         self._loop = asyncio.get_running_loop()
         self._is_closed = threading.Event()
         self._consumer = confluent_kafka.Consumer(
@@ -178,9 +179,10 @@ class GroupMember:
             for each in found
         }
 
+    @property
     def membership(self) -> Any:
-        """Return this member's identity, for a transaction."""
-        return self._consumer.consumer_group_metadata()
+        """This member's identity a moment ago, for a transaction; ``None`` before the first poll."""
+        return self._membership
 
     def _position(self, place: Place, offset: int, text: str) -> Any:
         return self._kafka.TopicPartition(place[0], place[1], offset, text)
@@ -204,9 +206,12 @@ class GroupMember:
         while not self._is_closed.is_set():
             try:
                 found = self._consumer.consume(_BATCH, timeout=_POLL)
-                if found:
-                    self.in_loop(partial(self._receive, found))
-                self._pause_full()
+                if not self._commits:
+                    # Here, because the call may hang while another thread polls. An outdated identity is safe: Kafka
+                    # refuses its transactions.
+                    self._membership = self._consumer.consumer_group_metadata()
+                if found or self._paused:
+                    self._pause(self.in_loop(partial(self._receive, found)))
             except self._kafka.KafkaException as error:
                 _log.warning("cannot read from Kafka: %s", error)
             except RuntimeError:  # the loop or the consumer is closed
@@ -214,7 +219,8 @@ class GroupMember:
             except Exception:
                 _log.exception("cannot handle messages")
 
-    def _receive(self, found: Sequence[Any]) -> None:
+    def _receive(self, found: Sequence[Any]) -> set[Place]:
+        """Pass messages to the owner; return the partitions that are full."""
         messages = []
         for each in found:
             if each.error() is not None:
@@ -225,17 +231,18 @@ class GroupMember:
                 messages.append(ReceivedMessage(place, offset, each.value(), each.key(), tuple(each.headers() or ())))
         if messages:
             self._owner.received(messages)
+        return {place for place in self._offsets if self._owner.is_full(place)}
 
-    def _pause_full(self) -> None:
-        full = self.in_loop(lambda: {place for place in self._offsets if self._owner.is_full(place)})
-        self._paused &= set(self._offsets)
-        more, less = full - self._paused, self._paused - full
-        with suppress(self._kafka.KafkaException):  # a partition was just taken away
-            if more:
-                self._consumer.pause([self._kafka.TopicPartition(*place) for place in more])
-            if less:
-                self._consumer.resume([self._kafka.TopicPartition(*place) for place in less])
-            self._paused = set(full)
+    def _pause(self, full: set[Place]) -> None:
+        """Read from no partition that is full."""
+        for places, change in (
+            (full - self._paused, self._consumer.pause),
+            (self._paused - full, self._consumer.resume),
+        ):
+            for place in places:
+                with suppress(self._kafka.KafkaException):  # the partition was just taken away
+                    change([self._kafka.TopicPartition(*place)])
+        self._paused = full
 
     def _on_assign(self, consumer: Any, partitions: Sequence[Any]) -> None:
         since = lease_now()

@@ -36,7 +36,7 @@ from scoter.live.threaded_calls import BatchThread, ThreadedCall
 
 _MOST_WAITING: Final = 10_000
 _TOGETHER: Final = 1_000
-_APART: Final = 0.02  # seconds between transactions: each costs some requests, however many outcomes it has
+_APART: Final = 0.05  # seconds between transactions: each costs some requests, however many outcomes it has
 _ATTEMPTS: Final = 4
 _HANGS: Final = 3  # times the timeout, after which a call of librdkafka counts as hanging
 _decode_record = msgspec.json.Decoder(UrlRecord).decode
@@ -131,7 +131,7 @@ class OutcomeTransactions(BatchThread):
         done: dict[Place, list[int]] = {}
         for call in own:
             done.setdefault(call.work.place, []).append(call.work.offset)
-        return _Claim(own, done, self._member.positions_with(done), self._member.membership())
+        return _Claim(own, done, self._member.positions_with(done), self._member.membership)
 
     def _note_done(self, batch: Sequence[ThreadedCall]) -> None:
         """Set the results of calls that an earlier attempt has finished, although it seemed to fail."""
