@@ -83,6 +83,7 @@ class GroupMember:
         self._offsets: dict[Place, PartitionOffsets] = {}
         self._paused: set[Place] = set()
         self._membership: Any = None
+        self._is_outdated = True
         self._loop = asyncio.get_running_loop()
         self._is_closed = threading.Event()
         self._consumer = confluent_kafka.Consumer(
@@ -181,8 +182,15 @@ class GroupMember:
 
     @property
     def membership(self) -> Any:
-        """This member's identity a moment ago, for a transaction; ``None`` before the first poll."""
+        """This member's identity, for a transaction; ``None`` at first.
+
+        An outdated one is safe: Kafka refuses its transactions. Then call ``renew_membership``.
+        """
         return self._membership
+
+    def renew_membership(self) -> None:
+        """Ask for this member's identity again."""
+        self._is_outdated = True
 
     def _position(self, place: Place, offset: int, text: str) -> Any:
         return self._kafka.TopicPartition(place[0], place[1], offset, text)
@@ -206,9 +214,9 @@ class GroupMember:
         while not self._is_closed.is_set():
             try:
                 found = self._consumer.consume(_BATCH, timeout=_POLL)
-                if not self._commits:
-                    # Here, because the call may hang while another thread polls. An outdated identity is safe: Kafka
-                    # refuses its transactions.
+                if self._is_outdated and not self._commits:
+                    # Here, because the call may hang while another thread polls.
+                    self._is_outdated = False
                     self._membership = self._consumer.consumer_group_metadata()
                 if found or self._paused:
                     self._pause(self.in_loop(partial(self._receive, found)))
@@ -256,6 +264,8 @@ class GroupMember:
             [self._kafka.TopicPartition(*place, offsets.position) for place, offsets in starts.items()]
         )
 
+        self._is_outdated = True
+
         def assigned() -> None:
             self._offsets.update(starts)
             self._owner.assigned(list(starts), since)
@@ -287,6 +297,7 @@ class GroupMember:
             with suppress(self._kafka.KafkaException):  # the next owner repeats some work
                 consumer.commit(offsets=last, asynchronous=False)
         consumer.incremental_unassign(list(partitions))
+        self._is_outdated = True
 
     def _commit_all(self) -> None:
         while not self._is_closed.wait(self._commits):

@@ -37,7 +37,8 @@ from scoter.live.threaded_calls import BatchThread, ThreadedCall
 _MOST_WAITING: Final = 10_000
 _TOGETHER: Final = 1_000
 _APART: Final = 0.05  # seconds between transactions: each costs some requests, however many outcomes it has
-_ATTEMPTS: Final = 4
+_ATTEMPTS: Final = 5
+_PAUSE: Final = 0.1  # seconds before the second attempt; the next ones wait twice as long each
 _HANGS: Final = 3  # times the timeout, after which a call of librdkafka counts as hanging
 _decode_record = msgspec.json.Decoder(UrlRecord).decode
 _log = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ class OutcomeTransactions(BatchThread):
             except Exception as raised:
                 error = raised
                 self._abort(raised)
-                time.sleep(_APART * 2**attempt)
+                time.sleep(_PAUSE * 2**attempt)
             else:
                 break
         else:
@@ -151,6 +152,8 @@ class OutcomeTransactions(BatchThread):
         own = claim.calls
         if not own:
             return
+        if claim.membership is None:
+            raise StoreUnavailable("Kafka: not a member of the group yet")
         numbers: dict[int, int] = {}
 
         def reporter(at: int) -> Callable[[Any, Any], None]:
@@ -206,6 +209,7 @@ class OutcomeTransactions(BatchThread):
     def _abort(self, raised: Exception) -> None:
         """End a transaction that failed, so that the next one can begin."""
         self.aborted += 1
+        self._member.renew_membership()
         _log.warning("transaction aborted: %s", store_trouble(raised).message)
         if self._producer is None:
             return
