@@ -25,10 +25,28 @@ from scoter.live.cluster.offsets import PartitionOffsets, decoded_offsets
 _BATCH: Final = 500
 _POLL: Final = 0.05  # seconds
 _LONGEST_STOP: Final = 45.0
+_HANGS: Final = 3.0  # seconds after which a commit counts as hanging
 _log = logging.getLogger(__name__)
 
 Place: TypeAlias = tuple[str, int]
 """A topic and the number of one of its partitions."""
+
+
+def within_time(work: Callable[[], Any], seconds: float) -> Any:
+    """Return the result of a call of librdkafka; raise ``TimeoutError`` if it hangs, as some do after a restart.
+
+    The call has a thread of its own, which is left behind in that case.
+    """
+    done: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="librdkafka-call", daemon=True).start()
+    return done.result(seconds)
 
 
 class ReceivedMessage(Struct, frozen=True):
@@ -294,8 +312,8 @@ class GroupMember:
             ]
         )
         if self._commits and last and not is_lost:
-            with suppress(self._kafka.KafkaException):  # the next owner repeats some work
-                consumer.commit(offsets=last, asynchronous=False)
+            with suppress(self._kafka.KafkaException, TimeoutError):  # the next owner repeats some work
+                within_time(lambda: consumer.commit(offsets=last, asynchronous=False), _HANGS)
         consumer.incremental_unassign(list(partitions))
         self._is_outdated = True
 
@@ -308,11 +326,12 @@ class GroupMember:
                 )
                 if not positions:
                     continue
-                committed = self._consumer.commit(offsets=positions, asynchronous=False)
+                commit = partial(self._consumer.commit, offsets=positions, asynchronous=False)
+                committed = within_time(commit, _HANGS)
                 if all(each.error is None for each in committed):
                     self._loop.call_soon_threadsafe(self._owner.confirmed, began)
-            except self._kafka.KafkaException as error:
-                _log.info("cannot commit: %s", error)
+            except (self._kafka.KafkaException, TimeoutError) as error:
+                _log.info("cannot commit: %s", error or "no answer in time")
             except RuntimeError:
                 return
             except Exception:

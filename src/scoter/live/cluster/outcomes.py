@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -24,7 +22,7 @@ from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.core.url import Url
 from scoter.errors import StoreUnavailable
 from scoter.live.clock import utc_now
-from scoter.live.cluster.consumer import GroupMember, Place
+from scoter.live.cluster.consumer import GroupMember, Place, within_time
 from scoter.live.cluster.deliveries import CALLBACK
 from scoter.live.cluster.intake import WorkerJournal
 from scoter.live.cluster.kafka import LoggedErrors, OutgoingMessage, client_options, quiet_logger, store_trouble
@@ -103,19 +101,8 @@ class OutcomeTransactions(BatchThread):
 
     def _within_time(self, work: Callable[[], None]) -> None:
         """Run something in a thread that is given up if it hangs, as librdkafka may after a broker was restarted."""
-        done: Future[None] = Future()
-
-        def run() -> None:
-            try:
-                work()
-            except BaseException as error:
-                done.set_exception(error)
-            else:
-                done.set_result(None)
-
-        threading.Thread(target=run, name="transaction", daemon=True).start()
         try:
-            done.result(_HANGS * self._seconds)
+            within_time(work, _HANGS * self._seconds)
         except TimeoutError:
             # A new producer with the same transactional.id fences this one: whatever it does later has no effect.
             self._producer = None
