@@ -290,7 +290,7 @@ def test_failure_leaves_no_segment(tmp_path: Path, engine: Engine, monkeypatch: 
     def fail(*_: object) -> None:
         raise UserError("the disk is full")
 
-    monkeypatch.setattr("scoter.batch.fetchlists.writer.LocalStorage.replace", fail)
+    monkeypatch.setattr("scoter.store.tables.local.LocalStorage.replace", fail)
     with pytest.raises(UserError, match="full"):
         run(crawl, engine)
     assert list(crawl.segments.iterdir()) == []

@@ -85,11 +85,17 @@ def test_errors_distinguish_missing_unfinished_and_foreign_folders(store: Store)
     assert store.names() == {"holiday.jpg"}
 
 
+def damage(store: Store, name: str, data: bytes) -> None:
+    """Change a file that is written only once."""
+    store.place.remove(name)
+    store.place.replace(name, data)
+
+
 def test_table_of_a_newer_format_is_refused_and_unchanged(store: Store) -> None:
     store.write(1)
     place = store.place
     data = place.read("v000001/manifest.json") or b""
-    place.replace("v000001/manifest.json", data.replace(b'"format": 1', b'"format": 9, "more": [1]'))
+    damage(store, "v000001/manifest.json", data.replace(b'"format": 1', b'"format": 9, "more": [1]'))
     before = store.names()
 
     with pytest.raises(UserError, match=r"format 9; this Scoter reads formats up to 1\n.*newer Scoter"):
@@ -104,7 +110,7 @@ def test_unreadable_manifest_is_named(store: Store) -> None:
     store.write(1)
 
     for text in (b"", b"{", b"\xff\xfe", b'{"format": 1}', b"[]"):
-        store.place.replace("v000001/manifest.json", text)
+        damage(store, "v000001/manifest.json", text)
         with pytest.raises(UserError, match=r"manifest.json: the manifest cannot be read"):
             store.open()
 
@@ -126,7 +132,7 @@ def test_current_without_a_valid_version_is_an_error(store: Store) -> None:
 def test_damaged_manifest_of_the_previous_version_does_not_block_writers(store: Store) -> None:
     store.write(1)
     store.write(2)
-    store.place.replace("v000001/manifest.json", b"{")
+    damage(store, "v000001/manifest.json", b"{")
 
     assert clean(store.root) == []
 

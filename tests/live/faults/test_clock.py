@@ -44,7 +44,7 @@ class TestWindows:
         value = msgspec.json.encode(record)
         await store.put([StoredRecord(url=A, value=value, fetched_at=NOON, expires_at=record.expires_at)])
         clock.now = NOON + jump
-        return FreshRecords(store, 14 * DAY, clock).get(A) is not None
+        return await FreshRecords(store, 14 * DAY, clock).get(A) is not None
 
     @pytest.mark.parametrize("jump", [-13 * DAY, -HOUR, DAY])
     async def test_setting_the_clock_does_not_repeat_a_fetch(self, jump: timedelta) -> None:

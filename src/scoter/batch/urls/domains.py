@@ -44,7 +44,7 @@ def host_keys(hosts: Any) -> Any:
     if isinstance(hosts, pa.ChunkedArray):
         hosts = hosts.combine_chunks()
     # Addresses, and a few names that look like one.
-    is_special = pc.match_substring_regex(hosts, r"[0-9.\]]$|:")
+    is_special = pc.match_substring_regex(hosts, r"[0-9.\]]$|:|^\[")
     labels = pc.split_pattern(hosts, ".")
     ends = labels.offsets.to_numpy()
     lengths = np.diff(ends)
