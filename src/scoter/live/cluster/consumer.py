@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -25,6 +26,8 @@ from scoter.live.cluster.offsets import PartitionOffsets, decoded_offsets
 _BATCH: Final = 500
 _POLL: Final = 0.05  # seconds
 _LONGEST_STOP: Final = 45.0
+_MOST_HANGING: Final = 3  # commits in a row
+_EXIT_CODE: Final = 70
 _HANGS: Final = 3.0  # seconds after which a commit counts as hanging
 _log = logging.getLogger(__name__)
 
@@ -90,8 +93,13 @@ class GroupMember:
         *,
         name: str,
         commits: float = 0.0,
+        is_vital: bool = False,
     ) -> None:
-        """Commit every ``commits`` seconds; 0 if the owner commits by itself, in transactions."""
+        """Commit every ``commits`` seconds; 0 if the owner commits by itself, in transactions.
+
+        With ``is_vital``, the process ends if commits hang: it can do nothing without them.
+        """
+        self._is_vital = is_vital
         import confluent_kafka
 
         self._kafka = confluent_kafka
@@ -318,8 +326,13 @@ class GroupMember:
         self._is_outdated = True
 
     def _commit_all(self) -> None:
+        hanging = 0
         while not self._is_closed.wait(self._commits):
             began = lease_now()
+            if hanging >= _MOST_HANGING and self._is_vital:
+                # The client does not recover from this. The supervisor starts a new process with a new client.
+                _log.critical("this process ends: its commits hang")
+                os._exit(_EXIT_CODE)
             try:
                 positions = self.in_loop(
                     lambda: [self._position(place, *each.committed()) for place, each in self._offsets.items()]
@@ -330,8 +343,12 @@ class GroupMember:
                 committed = within_time(commit, _HANGS)
                 if all(each.error is None for each in committed):
                     self._loop.call_soon_threadsafe(self._owner.confirmed, began)
-            except (self._kafka.KafkaException, TimeoutError) as error:
-                _log.info("cannot commit: %s", error or "no answer in time")
+                hanging = 0
+            except TimeoutError:
+                hanging += 1
+                _log.info("cannot commit: no answer in time")
+            except self._kafka.KafkaException as error:
+                _log.info("cannot commit: %s", error)
             except RuntimeError:
                 return
             except Exception:

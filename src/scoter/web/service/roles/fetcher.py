@@ -66,7 +66,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         commits = config.kafka.fetch_lease.total_seconds() / _COMMITS_PER_LEASE
         running = asyncio.create_task(worker.run())
         member = role.member = GroupMember(
-            config.kafka, parts.names.fetchers, [parts.names.requests], role, name=name, commits=commits
+            config.kafka, parts.names.fetchers, [parts.names.requests], role, name=name, commits=commits, is_vital=True
         )
         member.start()
         collect_less()
