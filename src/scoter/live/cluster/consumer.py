@@ -244,8 +244,8 @@ class GroupMember:
                     # Here, because the call may hang while another thread polls.
                     self._is_outdated = False
                     self._membership = self._consumer.consumer_group_metadata()
-                if found or self._paused:
-                    self._pause(self.in_loop(partial(self._receive, found)))
+                # Even without messages: polling without a pause would keep calls of other threads waiting.
+                self._pause(self.in_loop(partial(self._receive, found)))
             except self._kafka.KafkaException as error:
                 _log.warning("cannot read from Kafka: %s", error)
             except RuntimeError:  # the loop or the consumer is closed
