@@ -118,11 +118,13 @@ class S3Client:
                 with file.open("rb") as body:
                     self._client.put_object(Bucket=self._bucket, Key=key, Body=body, IfNoneMatch="*")
                     return
-            except self._failure as failure:
-                if _code(failure) not in _CHANGED | _BUSY:
-                    raise
-            if not self._is_same(key, file):
-                raise self._conflict(key)
+            except Exception as failure:
+                # An earlier attempt may have succeeded; a server may then close the connection instead of saying so.
+                if self._is_same(key, file):
+                    return
+                if _code(failure) in _CHANGED | _BUSY:
+                    raise self._conflict(key) from failure
+                raise
 
     def download(self, key: str, file: Path) -> bool:
         with self._errors("download the object", key):
