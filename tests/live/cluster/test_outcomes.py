@@ -124,7 +124,7 @@ async def test_outcomes_of_a_moved_partition_are_recorded_by_its_new_owner_only(
 async def test_full_partition_is_paused_and_resumed(ready: Config) -> None:
     names = [f"n{number}" for number in range(60)]
     async with worker(ready, "first") as first:
-        full = True
+        full = False
 
         def is_full(place: object) -> bool:
             return full
@@ -132,6 +132,8 @@ async def test_full_partition_is_paused_and_resumed(ready: Config) -> None:
         first.journal.is_full = is_full  # type: ignore[method-assign]
         await send(ready, names[0])
         entries = await first.opened(1)
+        full = True
+        await asyncio.sleep(0.5)
         await send(ready, *names[1:])
         await asyncio.sleep(1.0)
         assert await first.journal.open("first", 100, LEASE) == []
