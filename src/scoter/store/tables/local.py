@@ -132,22 +132,31 @@ class LocalStorage:
                 file.close()
                 raise
 
-    def remove_version(self, name: str, manifest: str) -> bool:
+    def remove_version(self, name: str, manifest: str, spared: frozenset[str] = frozenset()) -> bool:
         path = self.root / name / manifest
         with disk_errors("remove the version", path.parent):
             try:
                 handle = os.open(path, os.O_RDWR)  # NFS grants exclusive locks only on files open for writing
             except (FileNotFoundError, NotADirectoryError):
-                self.remove(name)
+                self._remove_except(name, spared)
                 return True
             try:
                 if not try_lock(handle):
                     return False
                 path.unlink()
-                self.remove(name)
+                self._remove_except(name, spared)
             finally:
                 os.close(handle)
         return True
+
+    def _remove_except(self, name: str, spared: frozenset[str]) -> None:
+        if not spared:
+            self.remove(name)
+            return
+        folder = self.root / name
+        for path in [path for path in folder.rglob("*") if path.is_file()]:
+            if path.relative_to(folder).as_posix() not in spared:
+                path.unlink()
 
     def lock(self, name: str, holder: Holder) -> LocalStorageLock:
         path = self.root / name

@@ -112,9 +112,17 @@ class ObjectStorage:
         data = self.read(name)
         return None if data is None else (data, _nothing)
 
-    def remove_version(self, name: str, manifest: str) -> bool:
+    def remove_version(self, name: str, manifest: str, spared: frozenset[str] = frozenset()) -> bool:
         self.remove_object(f"{name}/{manifest}")
-        self.remove(name)
+        if not spared:
+            self.remove(name)
+            return True
+        with _store_errors("list the folder", self.location(name)):
+            self._fs.invalidate_cache()
+            found = [str(path).removeprefix(self.arrow_path(name) + "/") for path in self._fs.find(self.arrow_path(name))]
+        for file in found:
+            if file not in spared:
+                self.remove_object(f"{name}/{file}")
         return True
 
     def lock(self, name: str, holder: Holder) -> ObjectStorageLock:
