@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +17,26 @@ from tests.batch.making import DAY, NOW, fetch, known, link, make_crawl, make_se
 
 from scoter.batch.compact import compact
 from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.changes import stored_rows
 from scoter.batch.crawldir.crawldb import count_by_status, open_crawldb
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.lookup import url_rows
+from scoter.batch.crawldir.segment import Segment
 from scoter.batch.dedup import dedup
 from scoter.batch.inject import inject
 from scoter.batch.readdb import stats
 from scoter.batch.sql import sql
-from scoter.batch.updatedb import updatedb
+from scoter.batch.updatedb import CrawldbUpdate
 from scoter.config import Config, load
 from scoter.core.url import canonical
-from scoter.engine import Engine, source_of
+from scoter.engine import Engine, file_source, source_of
 from scoter.store.tables import Table
 
 WHOLE = load(overrides=["db.incremental_min_rows=1000000"])
 DELTA = load(overrides=["db.incremental_min_rows=0", "db.compaction_share=1.0"])
 EAGER = load(overrides=["db.incremental_min_rows=0", "db.compaction_share=0.2"])
+UPDATES = [(config, CrawldbUpdate(config)) for config in (WHOLE, DELTA, EAGER)]
+"""Each has a cached query, because building one takes longer than running it."""
 
 Row = dict[str, Any]
 Step = Callable[[CrawlDir, Engine, Config], None]
@@ -48,6 +53,10 @@ def rows_of(crawl: CrawlDir, engine: Engine | None = None) -> list[Row]:
         rows = [row for batch in batches for row in batch.to_pylist()]
         assert len(rows) == table.manifest.rows
     return sorted(({**row, "metadata": row["metadata"] or None} for row in rows), key=lambda row: row["url"])
+
+
+def updatedb(crawl: CrawlDir, engine: Engine, config: Config, segments: list[Segment], *, now: datetime) -> None:
+    next(update for known, update in UPDATES if known is config).run(crawl, engine, segments, now=now)
 
 
 def some_crawl(path: Path, pages: int = 60) -> CrawlDir:
@@ -96,11 +105,11 @@ def void(_: object) -> None:
     """Drop a result."""
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_any_sequence_of_changes_gives_the_records_of_rewriting(engine: Engine, tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     makers = [updates, updates, updates, injects, marks_duplicates, compacts]
-    steps = [draw.choice(makers)(draw, number) for number in range(1, 9)]
+    steps = [draw.choice(makers)(draw, number) for number in range(1, 7)]
     crawls = {name: some_crawl(tmp_path / name) for name in ("whole", "delta", "eager")}
 
     for step in steps:
@@ -155,7 +164,7 @@ def test_every_reader_sees_each_url_once(crawl: CrawlDir, engine: Engine) -> Non
         assert list(counted) == [{"n": 62, "urls": 62}]
     with open_crawldb(crawl, DELTA) as table:
         (row,) = url_rows(source_of(table), canonical(url_of(5)))
-        assert row["status"] == "fetched"
+        assert row["status"] == "notmodified"
         assert table.count() == 62
         positions = engine.read(source_of(table), positions=True)
         places = [tuple(each.values())[-2:] for batch in engine.batches(positions) for each in batch.to_pylist()]
@@ -177,18 +186,44 @@ def test_compaction_leaves_one_version_of_every_row(crawl: CrawlDir, engine: Eng
     assert compact(crawl, engine, DELTA, now=NOW) is None
 
 
-def test_compaction_rewrites_only_ranges_over_the_share(engine: Engine, tmp_path: Path) -> None:
-    crawl = some_crawl(tmp_path / "crawl", 200)
+def crawl_of_parts(path: Path) -> tuple[CrawlDir, list[str]]:
+    """Return a crawl whose base has four parts of 50 rows, each with five row groups, and its URLs in order."""
+    crawl = some_crawl(path, 200)
     with Table.open(crawl.crawldb) as table:
         rows = next(table.scan())
     with Table.write(crawl.crawldb, schemas.CRAWLDB, writer="test") as new:
         for start in range(0, 200, 50):
             file = new.workspace / "part.parquet"
-            pq.write_table(pa.Table.from_batches([rows.slice(start, 50)]), file)
+            pq.write_table(pa.Table.from_batches([rows.slice(start, 50)]), file, row_group_size=10)
             new.adopt(file)
         new.commit()
+    return crawl, rows["url"].to_pylist()
+
+
+def test_update_finds_known_rows_in_few_row_groups(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scoter.engine.sources.MIN_PRUNED_GROUPS", 0)
+    crawl, urls = crawl_of_parts(tmp_path / "crawl")
+    with Table.open(crawl.crawldb, schemas.CRAWLDB) as table:
+        source = source_of(table)
+        for chosen in ([urls[3], urls[4]], [urls[0], urls[199], "http://host2.example/new"], ["http://other.example/"]):
+            wanted = [{"url": canonical(each).text, "key": canonical(each).key} for each in chosen]
+            file = tmp_path / "wanted.parquet"
+            schema = pa.schema([("url", pa.utf8()), ("key", pa.utf8())])
+            pq.write_table(pa.Table.from_pylist(wanted, schema=schema), file)
+            (tmp_path / "scratch").mkdir(exist_ok=True)
+
+            found = stored_rows(engine, source, engine.read(file_source(file, schema)), tmp_path / "scratch")
+
+            rows = [row for batch in engine.batches(engine.read(found.source)) for row in batch.to_pylist()]
+            assert sorted(row["url"] for row in rows) == sorted(set(chosen) & set(urls))
+            assert pq.read_metadata(found.positions).num_rows == len(rows)
+
+
+def test_compaction_rewrites_only_ranges_over_the_share(engine: Engine, tmp_path: Path) -> None:
+    crawl, urls = crawl_of_parts(tmp_path / "crawl")
     before = [part.name for part in Table.open(crawl.crawldb).manifest.parts]
-    urls = rows["url"].to_pylist()
     touched = [*urls[52:82], urls[3], urls[120]]  # most of the second part
     segment = make_segment(crawl, fetches=[fetch(each) for each in touched])
     shutil.copytree(crawl.path, tmp_path / "other")
@@ -245,5 +280,3 @@ def test_previous_version_can_be_restored(crawl: CrawlDir, engine: Engine) -> No
     (crawl.crawldb / "CURRENT").write_text(f"v{version:06d}\n")
 
     assert rows_of(crawl) == before
-
-

@@ -1,9 +1,9 @@
 """compact: merge the delta parts of the crawldb into its base, one key range at a time.
 
 A base part is the unit. It is rewritten, with the delta rows of its key range, when its replaced rows and these delta
-rows exceed a share of its rows (``db.compaction_share``): that bounds what a reader reads in vain, and with it how often
-a row is written again. Many small delta parts are merged with each other. Each pass is an ordinary new version, so a
-kill leaves the version before, and readers keep theirs.
+rows exceed a share of its rows (``db.compaction_share``). The share bounds what a reader reads in vain, and how often a
+row is written again. Many small delta parts are merged with each other. Each pass is an ordinary new version: a kill
+leaves the version before, and readers keep theirs.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import datetime
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ class _KeyRange(Struct, frozen=True):
 
 
 def settle(crawl: CrawlDir, engine: Engine, config: Config, *, now: datetime) -> None:
-    """Do what follows a change of the crawldb: compact it where that is due, and remove the backup if none is wanted."""
+    """Finish a change of the crawldb: compact it where that is due, and remove the backup if none is wanted."""
     if table_exists(crawl.crawldb):
         compact(crawl, engine, config, now=now, only_due=True)
     remove_backup(crawl.crawldb, config)
@@ -76,7 +77,10 @@ def settle(crawl: CrawlDir, engine: Engine, config: Config, *, now: datetime) ->
 def compact(
     crawl: CrawlDir, engine: Engine, config: Config, *, now: datetime, only_due: bool = False
 ) -> CompactResult | None:
-    """Merge delta parts into the base: all of them, or where they exceed their share; ``None`` if there is nothing to do."""
+    """Merge delta parts into the base: all of them, or only where they exceed their share.
+
+    Returns ``None`` if there is nothing to do.
+    """
     if not table_exists(crawl.crawldb):
         raise no_crawldb(crawl)
     done = None
@@ -148,7 +152,7 @@ def _key_ranges(table: Table) -> list[_KeyRange] | None:
         lows.append(low)
         highs.append(high)
     order = sorted(range(len(found)), key=lows.__getitem__)
-    if not found or any(highs[one] > lows[two] for one, two in zip(order, order[1:], strict=False)):
+    if not found or any(highs[one] > lows[two] for one, two in pairwise(order)):
         return None
     ranges = []
     for place, number in enumerate(order):
@@ -166,9 +170,7 @@ def _due(table: Table, ranges: Sequence[_KeyRange], share: float | None) -> list
         return [each for each in ranges if each.part.replaced or any(_overlap(each, delta) for delta in deltas)]
     rows = _count_delta_rows(table, ranges)
     return [
-        each
-        for each, number in zip(ranges, rows, strict=True)
-        if each.part.replaced + number > share * each.part.rows
+        each for each, number in zip(ranges, rows, strict=True) if each.part.replaced + number > share * each.part.rows
     ]
 
 
@@ -241,7 +243,9 @@ def _merge_ranges(
 def _merge_deltas(engine: Engine, table: Table, new: NewVersion, folder: Path) -> None:
     """Merge the smallest delta parts into one, and the files of positions."""
     new.extend(table.version)
-    deltas = sorted((part for part in table.manifest.parts if part.is_delta), key=lambda part: part.rows - part.replaced)
+    deltas = sorted(
+        (part for part in table.manifest.parts if part.is_delta), key=lambda part: part.rows - part.replaced
+    )
     chosen = deltas[: len(deltas) - MAX_DELTAS // 2 + 1] if len(deltas) > MAX_DELTAS else []
     dropped = {table.manifest.path(part) for part in chosen}
     if chosen:

@@ -252,8 +252,8 @@ def _names_urls(name: str) -> bool:
 
 
 def _touched(engine: Engine, sources: Mapping[str, TableSource]) -> Rows:
-    """Return the URLs that were fetched, linked to, or the targets of redirects."""
-    urls = [engine.read(source_of(each, ("url",))) for name, each in sources.items() if _names_urls(name)]
+    """Return the URLs that were fetched, linked to, or the targets of redirects, with their keys."""
+    urls = [engine.read(source_of(each, ("url", "key"))) for name, each in sources.items() if _names_urls(name)]
     return ibis.union(*urls) if len(urls) > 1 else urls[0]
 
 

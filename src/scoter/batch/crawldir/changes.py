@@ -14,9 +14,9 @@ import ibis
 from msgspec import Struct
 
 from scoter.config import Config
-from scoter.engine import Engine, TableSource, file_source
+from scoter.engine import Engine, TableSource, file_source, sources
 from scoter.engine.port import Rows
-from scoter.engine.sources import STORED_FILE, STORED_ROW, stored_name, with_positions
+from scoter.engine.sources import STORED_FILE, STORED_ROW, stored_name, survey, with_positions
 from scoter.store.tables import Manifest
 from scoter.store.tables.replaced import POSITIONS
 from scoter.store.tables.versions import stored_columns
@@ -48,11 +48,31 @@ def save_rows(engine: Engine, rows: Rows, source: TableSource, file: Path) -> in
 
 
 def stored_rows(engine: Engine, source: TableSource, urls: Rows, folder: Path) -> StoredRows:
-    """Return the rows of a source that have one of these URLs."""
+    """Return the rows of a source that have one of these URLs; ``urls`` has a column ``key``, too."""
     file = folder / "stored.parquet"
-    known = engine.read(source, positions=True)
+    known = _may_have(engine, engine.read(source, positions=True), source, urls)
     save_rows(engine, known.semi_join(urls, "url"), source, file)
     return StoredRows(file_source(file, source.schema), save_positions(engine, file, source, folder))
+
+
+def _may_have(engine: Engine, known: Rows, source: TableSource, urls: Rows) -> Rows:
+    """Return the rows of the row groups that may have one of these URLs, if these are few."""
+    found = survey(source)
+    if len(found.groups) < sources.MIN_PRUNED_GROUPS:
+        return known
+    at = urls.key.find(")")
+    hosts = urls.select(host=ibis.ifelse(at >= 0, urls.key.substr(0, at), urls.key)).distinct().limit(_MAX_HOSTS + 1)
+    prefixes = [host for batch in engine.batches(hosts) for host in batch.column("host").to_pylist()]
+    if len(prefixes) > _MAX_HOSTS or None in prefixes:
+        return known
+    spans = sources.key_spans(found, prefixes)
+    if spans is None:
+        return known
+    if not spans:
+        return known.limit(0)
+    # A union rather than one condition: engines skip row groups by simple comparisons.
+    parts = [known.filter((known.key >= low) & (known.key <= high)) for low, high in spans]
+    return ibis.union(*parts) if len(parts) > 1 else parts[0]
 
 
 def save_positions(engine: Engine, file: Path, source: TableSource, folder: Path) -> Path:
@@ -70,5 +90,6 @@ def write_positions(engine: Engine, rows: Rows, source: TableSource, file: Path)
     return file
 
 
+_MAX_HOSTS = 200_000
 _PLACE = [STORED_FILE, STORED_ROW]
 _NUMBERED = ibis.schema({"number": "int32", "part": "string"})

@@ -45,7 +45,9 @@ def has_host(source: TableSource, url: Url) -> bool:
         with _reading(file) as parquet:
             for group in range(parquet.metadata.num_row_groups):
                 if _may_hold(parquet.metadata.row_group(group), "key", start, end):
-                    keys = without_replaced(parquet, group, parquet.read_row_group(group, columns=["key"]), gone.get(file))
+                    keys = without_replaced(
+                        parquet, group, parquet.read_row_group(group, columns=["key"]), gone.get(file)
+                    )
                     if pc.any(pc.starts_with(keys["key"], start)).as_py():
                         return True
     return False

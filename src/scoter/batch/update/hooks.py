@@ -35,7 +35,9 @@ def needs_rows(chain: Chain) -> bool:
 
 def changes_untouched(chain: Chain) -> bool:
     """Return whether a plug-in may change the records of URLs that no segment mentions."""
-    return any(getattr(plugin, name, None) is not None for _, plugin in chain for name in ("orphaned", "orphaned_columns"))
+    return any(
+        getattr(plugin, name, None) is not None for _, plugin in chain for name in ("orphaned", "orphaned_columns")
+    )
 
 
 def wants_links(chain: Chain) -> bool:

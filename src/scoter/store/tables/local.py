@@ -154,9 +154,11 @@ class LocalStorage:
             self.remove(name)
             return
         folder = self.root / name
-        for path in [path for path in folder.rglob("*") if path.is_file()]:
-            if path.relative_to(folder).as_posix() not in spared:
+        for path in sorted(folder.rglob("*"), reverse=True):  # the content of a folder before the folder
+            if not path.is_dir() and path.relative_to(folder).as_posix() not in spared:
                 path.unlink()
+            elif path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
 
     def lock(self, name: str, holder: Holder) -> LocalStorageLock:
         path = self.root / name

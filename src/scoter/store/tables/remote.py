@@ -119,7 +119,9 @@ class ObjectStorage:
             return True
         with _store_errors("list the folder", self.location(name)):
             self._fs.invalidate_cache()
-            found = [str(path).removeprefix(self.arrow_path(name) + "/") for path in self._fs.find(self.arrow_path(name))]
+            found = [
+                str(path).removeprefix(self.arrow_path(name) + "/") for path in self._fs.find(self.arrow_path(name))
+            ]
         for file in found:
             if file not in spared:
                 self.remove_object(f"{name}/{file}")

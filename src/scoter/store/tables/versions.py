@@ -99,7 +99,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
     def paths(self) -> Iterator[str]:
         """Yield the names, within the table, of all files that the version needs."""
-        yield from map(self.path, (*self.parts, *self.replaced))
+        yield from map(self.path, self.parts)
+        yield from map(self.path, self.replaced)
 
     def schema(self) -> Any:
         """Return the Arrow schema of the version's files."""
