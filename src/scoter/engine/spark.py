@@ -39,3 +39,302 @@ from scoter.engine.sources import (
     survey,
     with_positions,
 )
+from scoter.errors import UserError
+from scoter.store.disk import Closing, disk_errors
+from scoter.store.tables import NewVersion
+from scoter.store.tables.parquet import write_batches
+
+_SORTED_BY = ("key", "url")
+_PART, _ROW = "part_of_row", "row_of_part"
+_TIME = "timestamp('UTC', 6)"
+_SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.sql.caseSensitive": "true",
+    # An overflow, or a text that is not a number, is an error as in DuckDB.
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "FATAL",  # errors are raised, and Spark would print their Java traces first
+}
+_PYTHON = "spark.pyspark.python"
+_LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+def start_session(folder: Path, memory_limit: int, master: str, conf: Iterable[str] = ()) -> Any:
+    """Start a session with a master; ``conf`` has settings of Spark as ``name=value``.
+
+    In local mode it shuffles into a folder, with as many partitions as there are threads.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    settings = {
+        **_SETTINGS,
+        "spark.driver.memory": f"{max(memory_limit // 2**20, 512)}m",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    if master.startswith("local"):
+        asked = re.sub(r"\D", "", master)
+        threads = asked or str(os.cpu_count() or 1)
+        master = f"local[{threads}]"
+        settings |= {
+            **_LOOPBACK,
+            "spark.local.dir": str(folder),
+            "spark.sql.shuffle.partitions": threads,
+            _PYTHON: sys.executable,
+            "spark.executorEnv.PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
+    elif master.startswith("spark://"):
+        _check_reachable(master)
+    settings |= dict(line.split("=", 1) for line in conf)
+    if _PYTHON in settings:  # Spark reads this setting only in spark-submit
+        os.environ["PYSPARK_PYTHON"] = settings[_PYTHON]
+    folder.mkdir(parents=True, exist_ok=True)
+    builder = SparkSession.builder.master(master).appName("scoter")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError) as failure:
+        hint = "Spark needs Java 17 or later: install it, or set JAVA_HOME."
+        if not isinstance(failure, PySparkException):
+            hint = f"Check the master {master} and the settings in engine.spark_conf."
+        raise UserError(f"cannot start Spark: {_first_line(failure)}", where="engine.kind", hint=hint) from failure
+
+
+def _check_reachable(master: str) -> None:
+    """Raise if no master of a standalone cluster listens; Spark itself would try for a minute, and blame itself."""
+    problem: Exception | None = None
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=5):
+                return
+        except (OSError, ValueError) as error:
+            problem = error
+    hint = "Start the master, or correct the address: spark://host:7077."
+    raise UserError(f"no master of Spark can be reached: {problem}", where="engine.spark_master", hint=hint)
+
+
+class SparkEngine(Closing):
+    """Runs jobs in a Spark session, which it stops if it is its own."""
+
+    name = "spark"
+
+    def __init__(
+        self,
+        folder: Path,
+        session: Any,
+        *,
+        is_own: bool = False,
+        progress: Progress = lambda share: None,
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = Path(tempfile.mkdtemp(prefix="spark-", dir=folder))
+        self._is_own = is_own
+        self._session = session
+        self._progress = progress
+        self._numbers = itertools.count(1)
+        self._views: list[str] = []
+        self.ibis = ibis.pyspark.connect(self._session)
+
+    def __repr__(self) -> str:
+        return f"SparkEngine({self._folder})"
+
+    def close(self) -> None:
+        for name in self._views:
+            self._session.catalog.dropTempView(name)
+        if self._is_own:
+            self._session.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def read(self, source: TableSource, *, positions: bool = False) -> Rows:
+        schema = with_positions(source.schema) if positions else source.schema
+        numbers = {file: number for number, file in enumerate(source.files)} if positions else None
+        uniform = survey(source).uniform
+        if not uniform:
+            uniform, numbers = (UniformFiles((self._empty(schema),)),), None
+        frames = [self._frame(each, self._types(schema), numbers) for each in uniform]
+        whole = frames[0]
+        for frame in frames[1:]:
+            whole = whole.unionByName(frame)
+        return self._view(whole)
+
+    def write(self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion) -> None:
+        rows = job(
+            {name: timestamp(each) if isinstance(each, datetime) else self.read(each) for name, each in inputs.items()}
+        )
+        folder = new.workspace / self._new_name()
+        self._store(self._cast(self._framed(rows), new.schema).orderBy(*_SORTED_BY), folder)
+        for file in _parts(folder):
+            if pq.read_metadata(file).num_rows:
+                new.adopt(file)
+        self._progress(1.0)
+
+    def save(
+        self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = (), *, is_temporary: bool = False
+    ) -> int:
+        frame = self._cast(self._framed(rows), schema).repartition(1)
+        folder = self._folder / self._new_name()
+        self._store(frame.sortWithinPartitions(*order) if order else frame, folder)
+        with disk_errors("write the file", file):
+            shutil.move(_parts(folder)[0], file)
+            shutil.rmtree(folder)
+        self._progress(1.0)
+        return int(pq.read_metadata(file).num_rows)
+
+    def batches(self, rows: Rows, size: int = BATCH) -> Iterator[Any]:
+        folder = self._folder / self._new_name()
+        schema = arrow_schema(rows)
+        try:
+            self._store(self._framed(rows), folder)
+            for part in _parts(folder):
+                with pq.ParquetFile(part) as file:
+                    for batch in file.iter_batches(size):
+                        yield cast_batch(batch, schema)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
+        mapped = self._framed(rows).mapInArrow(row_mapper(function, arrow_schema(rows), schema), self._spelled(schema))
+        folder = self._folder / self._new_name()
+        self._store(mapped, folder)  # stored, because the function must see each row once
+        files = tuple(map(str, _parts(folder)))
+        return self.read(TableSource(files=files, schema=schema, defaults={}))
+
+    def _frame(
+        self, uniform: UniformFiles, types: Mapping[str, str], positions: Mapping[str, int] | None = None
+    ) -> Any:
+        from pyspark.sql import functions as sql
+
+        # Recursive lookup keeps Spark from taking a folder's name for a partition column.
+        reader = self._session.read.option("recursiveFileLookup", "true")
+        with _translate_errors():
+            stored = reader.parquet(*map(_escaped, uniform.files))
+        place: dict[str, Any] = {}
+        if uniform.replaced or positions is not None:
+            stored = stored.select(
+                "*",
+                sql.regexp_extract("_metadata.file_path", "[^/]+/[^/]+$", 0).alias(_PART),
+                sql.col("_metadata.row_index").alias(_ROW),
+            )
+        if uniform.replaced:
+            with _translate_errors():
+                gone = reader.parquet(*map(_escaped, uniform.replaced))
+            same = (stored[_PART] == gone["part"]) & (stored[_ROW] == gone["row"])
+            stored = stored.join(gone, same, "left_anti")
+        if positions is not None:
+            pairs = [sql.lit(each) for file in uniform.files for each in (stored_name(file), positions[file])]
+            place = {STORED_FILE: sql.create_map(*pairs)[stored[_PART]], STORED_ROW: stored[_ROW]}
+        values = {
+            name: _literal(uniform.absent[name], kind) if name in uniform.absent else stored[f"`{name}`"]
+            for name, kind in types.items()
+            if name not in place
+        } | place
+        return stored.select(*(values[name].cast(kind).alias(name) for name, kind in types.items()))
+
+    def _cast(self, frame: Any, schema: Any) -> Any:
+        types = self._types(schema)
+        return frame.select(*(frame[f"`{name}`"].cast(kind).alias(name) for name, kind in types.items()))
+
+    def _framed(self, rows: Rows) -> Any:
+        text = self.ibis.compile(store_memtables(rows, self._store_batches))
+        with _translate_errors():
+            frame = self._session.sql(text)
+        # The SQL that Ibis writes for an offset adds a column.
+        return frame.select(*(frame[f"`{name}`"] for name in rows.columns))
+
+    def _store(self, frame: Any, folder: Path) -> None:
+        with _translate_errors():
+            frame.write.parquet(str(folder))
+
+    def _view(self, frame: Any) -> Rows:
+        name = self._new_name()
+        frame.createOrReplaceTempView(name)
+        self._views.append(name)
+        rows = self.ibis.table(name)
+        # Spark's timestamps are points in time, but Ibis takes them for times without a zone.
+        return rows.cast({column: _TIME for column, kind in rows.schema().items() if kind.is_timestamp()})
+
+    def _types(self, schema: Any) -> dict[str, str]:
+        spelled = self.ibis.compiler.type_mapper.to_string
+        return {name: spelled(kind) for name, kind in ibis.Schema.from_pyarrow(schema).items()}
+
+    def _spelled(self, schema: Any) -> str:
+        """Return a schema as Spark writes it."""
+        return ", ".join(f"`{name}` {kind}" for name, kind in self._types(schema).items())
+
+    def _store_batches(self, batches: Iterable[Any], schema: Any) -> Rows:
+        """Write record batches to a temporary file and return its rows."""
+        file = self._folder / f"{self._new_name()}.parquet"
+        write_batches(file, schema, batches)
+        return self.read(file_source(file, schema))
+
+    def _empty(self, schema: Any) -> str:
+        file = self._folder / f"{self._new_name()}.parquet"
+        pq.write_table(schema.empty_table(), file)
+        return str(file)
+
+    def _new_name(self) -> str:
+        # Several engines may share the views of a session.
+        return f"{self._folder.name.replace('-', '_')}_t{next(self._numbers)}"
+
+
+def _first_line(failure: Exception) -> str:
+    """Return the first line that says something; errors of Java are preceded by the name of the call."""
+    lines = [line.strip().removeprefix(": ") for line in str(failure).splitlines()]
+    return next((line for line in lines[1:] if line), lines[0] if lines else type(failure).__name__)[:300]
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Return the files that Spark wrote, in row order."""
+    return sorted(folder.glob("part-*.parquet"))
+
+
+def _escaped(file: str) -> str:
+    """Return a path with its wildcards escaped."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", file)
+
+
+@contextmanager
+def _translate_errors() -> Iterator[None]:
+    """Turn Spark's errors about memory and disks into messages that say what to do."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as failure:
+        text = str(failure)
+        raise_sent_error(text)
+        if (lacking := re.search(r"ModuleNotFoundError: No module named '([^']+)'", text)) is not None:
+            hint = "Run: scoter cluster pack environment.tar.gz, and add the settings that it prints."
+            raise UserError(f"the executors lack the Python module {lacking[1]}", hint=hint) from failure
+        if "No space left" in text:
+            raise UserError("the disk is full", hint="Free some disk space.") from failure
+        if "OutOfMemoryError" in text:
+            raise UserError("the job needs more memory than it may use", where="engine.memory_limit") from failure
+        raise
+
+
+def _literal(value: Any, kind: str = "") -> Any:
+    """Return a value as a literal column that the caller casts."""
+    from pyspark.sql import functions as sql
+
+    match value:
+        case [] if kind.lower().startswith("map"):
+            return sql.create_map()
+        case [tuple(), *_]:  # a map, as Arrow returns it
+            return sql.create_map(*(_literal(each) for pair in value for each in pair))
+        case dict():
+            return sql.struct(*(_literal(each).alias(name) for name, each in value.items()))
+        case list():
+            return sql.array(*map(_literal, value))
+        case _:
+            return sql.lit(value)

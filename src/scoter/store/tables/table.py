@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scoter.errors import UsageError, UserError
+from scoter.errors import Defect, UsageError, UserError
 from scoter.plugins import Column
 from scoter.store.disk import Closing
 from scoter.store.tables.local import storage_at
@@ -111,6 +111,12 @@ class Table(Closing):
         """Those of ``files`` that have replaced rows."""
         parts = zip(self.files, self.manifest.parts, strict=True)
         return frozenset(file for file, part in parts if part.replaced)
+
+    def dataset(self) -> Any:
+        """Return the version as an Arrow dataset of the wanted columns; it must have no replaced rows."""
+        if self.manifest.replaced:
+            raise Defect(f"{self!r} has replaced rows, which a dataset would include")
+        return self._dataset(self.manifest.parts)
 
     def scan(self, columns: Sequence[str] | None = None, where: Any = None) -> Iterator[Any]:
         """Yield record batches of some columns, of the rows that pass a filter (an Arrow expression)."""
