@@ -9,9 +9,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-cluster cluster-up cluster-down test-compiled test-install check fmt docs clean \
+.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-stores test-cluster cluster-up cluster-down test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch slow-hosts kill-live \
-  kill-fetchers kill-cluster bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled nginx wrk
+  kill-fetchers kill-cluster bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster nginx wrk
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -37,7 +37,7 @@ demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
 PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n $(shell echo $$(($$(nproc) * 3 / 2))) --dist loadfile
 
 test: $(DEV) ## Run the tests, except for the following.
-	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes and not cluster"
+	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes and not cluster and not stores"
 
 test-slow: $(DEV) ## Run the tests that start whole services, kill processes, fill disks or parse hostile content.
 	@$(PYTEST) -m slow tests
@@ -52,7 +52,10 @@ screenshots: $(DEV) ## Take a picture of every view of the web interface, into b
 	@$(PIP) -e '.[dev,browser]'
 	@$(BIN)/python -m tests.web.pages.screenshots build/screenshots
 
-test-spark: $(DEV) ## Run the engine contract and every job on Spark in local mode (Java is installed with apt-get when run as root).
+SPARK_SHARE ?= 100
+SPARK_SEED ?= 1
+export SPARK_SHARE SPARK_SEED
+test-spark: $(DEV) ## Run SPARK_SHARE (100) percent of the engine contract and of all jobs on Spark in local mode, chosen by SPARK_SEED (Java is installed with apt-get when run as root).
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
 	@$(PIP) -e '.[dev,spark]'
 	@JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(BIN)/pytest -m spark --timeout 1200
@@ -96,6 +99,16 @@ test-cluster: cluster-up ## Run the tests of the live service on several machine
 cluster-down: $(DEV) ## Stop these servers and remove their data.
 	@$(BIN)/python -m tests.servers.cluster down
 
+# An S3 server in Go, beside moto. Without Go, the tests run on moto alone.
+VERSITYGW := build/versitygw/versitygw
+$(VERSITYGW):
+	@mkdir -p $(@D)
+	@command -v go >/dev/null && GOBIN=$(CURDIR)/$(@D) go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 2>/dev/null || \
+	  echo "Go is not available: the tests leave versitygw out"
+
+test-stores: $(DEV) $(VERSITYGW) ## Run crawls in object stores on two S3 servers, with faults, kills and suspended processes.
+	@$(PYTEST) -m stores tests/stores
+
 check: $(DEV) ## Run the linters, the type checker and the import contracts.
 	@$(BIN)/ruff check --quiet
 	@$(BIN)/ruff format --quiet --check
@@ -131,7 +144,7 @@ $(COMPILED)/.ready: $(WHEEL)
 	@touch $@
 
 test-compiled: $(COMPILED)/.ready ## Run the tests of the compiled modules, and a crawl and a service with them.
-	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not spark_cluster and not clients and not indexes and not cluster" -n auto --dist loadfile \
+	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not spark_cluster and not clients and not indexes and not cluster and not stores" -n auto --dist loadfile \
 	  tests/core tests/fetch tests/store tests/parse tests/batch/test_fetch_job.py tests/live/workers/test_dispatcher.py tests/live/content \
 	  tests/web/service/test_service.py
 
@@ -200,7 +213,7 @@ kill-live: $(DEV) ## Kill and stop processes of a live service LIVE_KILLS (30) t
 
 CLUSTER_EVENTS ?= 40
 kill-cluster: cluster-up ## Kill and stop roles, Kafka and Cassandra CLUSTER_EVENTS (40) times under load; nothing may be lost or doubled.
-	@$(BIN)/python -m tests.long.kill_cluster --events $(CLUSTER_EVENTS); status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
+	@$(BIN)/python -m tests.long.kill_cluster --events $(CLUSTER_EVENTS) $(if $(CLUSTER_SEED),--seed $(CLUSTER_SEED)); status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
 soak-live: $(DEV) ## Run a live service under mixed load for SOAK_MINUTES (10): nothing lost, flat memory, clean shutdown.
 	@$(BIN)/python -m tests.long.soak_live
@@ -273,6 +286,9 @@ bench-search: $(DEV) ## Measure search on SEARCH_PAGES (200,000) pages: recall a
 BENCH_SECONDS ?= 120
 bench-live: $(COMPILED)/.ready nginx wrk ## Measure the live service: messages for BENCH_SECONDS (120), lookups, memory; needs nginx and wrk.
 	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.live --seconds $(BENCH_SECONDS)
+
+bench-cluster: cluster-up ## Measure the live service on Kafka and Cassandra next to the embedded one.
+	@$(BIN)/python -m benchmarks.cluster; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
 clean: ## Remove everything the other targets made.
 	rm -rf build dist $(VENV) $(BENCH_VENV) $(REPLAY_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

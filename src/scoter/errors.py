@@ -6,6 +6,7 @@
     │   │   └── NameTaken       an archive of that name exists
     │   ├── DamagedManifest the description of a table's version cannot be decoded
     │   ├── IndexTooNew     a search index of a newer version of Scoter
+    │   ├── StoreConflict   another process changed an object that this one was about to replace
     │   ├── OutOfMemory     a job needs more memory than engine.memory_limit allows
     │   ├── ConfigError     a setting that is unknown, of the wrong type, or out of range
     │   ├── RuleError       a bad line in a rule file (with file and line)
@@ -67,6 +68,10 @@ class IndexTooNew(UserError):
 
 class OutOfMemory(UserError):
     """A job needs more memory than ``engine.memory_limit`` allows."""
+
+
+class StoreConflict(UserError):
+    """Another process changed an object that this one was about to replace; nothing was changed."""
 
 
 class ConfigError(UserError):

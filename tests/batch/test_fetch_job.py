@@ -13,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +63,11 @@ def pages_of(server: SimServer) -> list[str]:
     ]
 
 
-def segment_of(crawl: CrawlDir, urls: Iterable[str], lists: int = 2, **columns: Any) -> Segment:
+def segment_of(
+    crawl: CrawlDir, urls: Iterable[str], lists: int = 2, name: str = "20261115050000", **columns: Any
+) -> Segment:
     """Write a segment to fetch."""
-    segment = Segment(crawl.segments / "20261115050000")
+    segment = Segment(crawl.segments / name)
     segment.path.mkdir(parents=True)
     rows = [{**datum(url, "unfetched", **columns), "list": list_number(canonical(url), "host", lists)} for url in urls]
     about = SegmentInfo(created=NOW, lists=lists, urls=len(rows))
@@ -95,6 +98,27 @@ def urls_of(segment: Segment) -> list[str]:
 def asked(server: SimServer, since: int = 0) -> list[str]:
     entries = server.ledger.requests(since=since)
     return [f"http://{entry.host}{entry.path}" for entry in entries if entry.path != "/robots.txt"]
+
+
+def test_delay_of_a_list_is_obeyed(crawl: CrawlDir, server: SimServer) -> None:
+    by_host: dict[str, list[str]] = {}
+    for url in pages_of(server):
+        by_host.setdefault(canonical(url).host, []).append(url)
+    slow, quick = [host for host, urls in sorted(by_host.items()) if len(urls) >= 4][:2]
+    segment = segment_of(crawl, by_host[slow][:4], lists=1, delay_ms=600)
+    other = segment_of(crawl, by_host[quick][:4], lists=1, name="20261115060000")
+    since = server.ledger.count()
+
+    fetched(crawl, segment, server)
+    fetched(crawl, other, server)
+
+    began: dict[str, list[float]] = {}
+    for entry in server.ledger.requests(since=since):
+        if entry.path != "/robots.txt":
+            began.setdefault(entry.host, []).append(entry.start)
+    gaps = {host: [second - first for first, second in pairwise(sorted(times))] for host, times in began.items()}
+    assert min(gaps[slow]) >= 0.59
+    assert min(gaps[quick]) < 0.5
 
 
 def at_first_part(segment: Segment, act: Callable[[], None]) -> Callable[[FetchProgress], None]:

@@ -23,6 +23,7 @@ from scoter.batch.webgraph import pending
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.engine.duckdb import DuckDbEngine
+from scoter.engine.portable import fast_hash
 
 __all__ = ["run"]
 
@@ -111,7 +112,7 @@ def test_many_differences_are_merged(crawl: CrawlDir, engine: Engine, monkeypatc
 def test_urls_with_the_same_hash_are_told_apart(
     crawl: CrawlDir, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = urls.fast_hash
+    real = fast_hash
 
     def same_hash(text: Any, engine: str) -> Any:
         return real(text, engine) if text.get_name() == "key" else text.length().cast("int64")

@@ -140,3 +140,36 @@ def test_api_key_is_valid_in_every_process_until_revoked(run: Run, running: Serv
     after = [running.ask("GET", TARGET, key=key).status for _ in range(6)]
 
     assert (before, revoked.status, after) == ([404] * 6, 200, [401] * 6)
+
+
+def test_single_role_needs_the_cluster_backend(run: Run, tmp_path: Path) -> None:
+    done = run("serve", *AGENT, "--role", "worker", "--dir", "live")
+
+    assert (done.code, done.out) == (2, "")
+    assert 'live.backend = "cluster"' in done.err
+    assert not (tmp_path / "live").exists()
+
+
+def test_cluster_backend_needs_a_role(run: Run) -> None:
+    done = run("serve", *AGENT, "-D", "live.backend=cluster")
+
+    assert (done.code, done.out) == (2, "")
+    assert "--role api" in done.err
+
+
+def test_cluster_without_its_packages_names_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    import scoter.live.cluster.kafka as module
+
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    done = run("serve", *AGENT, "-D", "live.backend=cluster", "--role", "api")
+
+    assert (done.code, done.out) == (2, "")
+    assert "pip install 'scoter[cluster]'" in done.err
+
+
+def test_unreadable_password_file_is_reported_by_name(run: Run) -> None:
+    options = ("-D", "live.backend=cluster", "-D", "cassandra.username=a", "-D", "cassandra.password_file=missing.txt")
+    done = run("serve", *AGENT, *options, "--role", "api", "--list-keys")
+
+    assert (done.code, done.out) == (2, "")
+    assert "missing.txt" in done.err

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -18,13 +20,21 @@ ENGINES = ("duckdb", "duckdb in ranges", pytest.param("spark", marks=pytest.mark
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip Spark unless the markers of ``-m`` mention it: starting it takes seconds."""
-    if "spark" in config.option.markexpr:
-        return
-    left_out = [item for item in items if item.get_closest_marker("spark")]
+    """Skip Spark unless the markers of ``-m`` mention it: starting it takes seconds.
+
+    ``SPARK_SHARE`` percent of its tests run, chosen by ``SPARK_SEED``; all by default.
+    """
+    share = int(os.environ.get("SPARK_SHARE") or 100) if "spark" in config.option.markexpr else 0
+    seed = os.environ.get("SPARK_SEED", "1")
+    left_out = [
+        item
+        for item in items
+        if item.get_closest_marker("spark") and crc32(f"{seed} {item.nodeid}".encode()) % 100 >= share
+    ]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if not item.get_closest_marker("spark")]
+        chosen = set(left_out)
+        items[:] = [item for item in items if item not in chosen]
 
 
 @cache

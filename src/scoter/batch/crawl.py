@@ -36,6 +36,7 @@ from scoter.config import Config
 from scoter.core.display import count, size
 from scoter.engine import Engine
 from scoter.errors import UserError
+from scoter.store.objects.copies import drop_copies
 
 _DISK_CHECK_INTERVAL = 5.0
 _MAX_FAILURES = 5
@@ -166,7 +167,8 @@ class _CrawlRun(Struct):
                 if self._on_hold():
                     return self._ended("all URLs that are due belong to hosts on hold", is_done=False)
                 return self._ended("only possible traps are due" if self.traps else "nothing is due", is_done=True)
-        (self.directory.path / STOP).unlink(missing_ok=True)
+        if (stop := self.directory.path / STOP).is_file():
+            stop.unlink(missing_ok=True)
         return self._ended(f"stopped by {self.stopping.by}{self.partial}", is_done=False)
 
     def _round(self) -> bool:
@@ -201,6 +203,7 @@ class _CrawlRun(Struct):
                 return True
         self._step("updatedb")
         updated = self.update.run(self.directory, self.engine, [segment], now=self.clock())
+        drop_copies(str(segment.path))
         self.done.append(
             RoundResult(
                 number=self.number,
@@ -315,7 +318,7 @@ class _CrawlRun(Struct):
         floor = self.config.store.disk_floor
         if time.monotonic() >= self.next_disk_check:
             self.next_disk_check = time.monotonic() + _DISK_CHECK_INTERVAL
-            free = shutil.disk_usage(self.directory.path).free
+            free = shutil.disk_usage(self.directory.disk).free
             if free < floor and not self.stopping.by:
                 self.stopping.by = f"low disk space: only {size(free)} free; store.disk_floor requires {size(floor)}"
         return not self.stopping.by

@@ -27,13 +27,14 @@ from scoter.batch.fetchlists.lists import process_count
 from scoter.batch.slow_hosts import SlowHosts
 from scoter.batch.worker.parts import recover_fetch
 from scoter.batch.worker.pool import FetchPool, WorkerDied
-from scoter.batch.worker.process import WORKERS_LOCK, FetchTask, FetchTaskReport, assign_lists, share_limits
+from scoter.batch.worker.process import FetchTask, FetchTaskReport, assign_lists, share_limits
 from scoter.config import Config
 from scoter.engine import Engine, source_of
 from scoter.errors import Defect, UsageError, UserError
 from scoter.fetch.progress import Snapshot
 from scoter.fetch.protocols.request_headers import user_agent
 from scoter.store.disk import try_lock
+from scoter.store.objects.copies import local_file
 
 MAX_ATTEMPTS = 3
 """How many times the workers are started in one run, if they are killed."""
@@ -114,15 +115,17 @@ def fetch(
         raise UsageError(
             "pages would be neither parsed nor stored", hint="Use --parse, or set fetch.store_content = true."
         )
-    with segment.lock("fetch"), ExitStack() as stack:
+    with segment.lock("fetch") as lock, ExitStack() as stack:
         stopping = StopRequest() if stopping is None else stopping  # an unused one is false
         pool = pool or stack.enter_context(FetchPool())
+        robots, holds = (stack.enter_context(crawl.shared_file(name)) for name in (ROBOTS_CACHE, HOLDS))
+        shared = _SharedState(str(robots), str(holds), lock.token)
         for attempt in itertools.count(1):
             _wait_for_others(segment, on_message)
             recover_fetch(segment)
             try:
                 slow = SlowHosts() if leaves_slow_hosts else None
-                done = _run(crawl, segment, config, engine, parses, on_progress, stopping, pool, slow)
+                done = _run(segment, config, engine, parses, on_progress, stopping, pool, slow, shared)
                 break
             except WorkerDied as ended:
                 if ended.code is not None and ended.code > 0:
@@ -135,7 +138,8 @@ def fetch(
                     ) from ended
                 on_message(f"A worker was killed by {ended}; its unfinished URLs are fetched again.")
         if done.complete:
-            shutil.rmtree(segment.path / "tmp", ignore_errors=True)
+            lock.check()
+            shutil.rmtree(segment.scratch, ignore_errors=True)
             # An earlier run may have fetched without parsing; that is left to `parse`.
             if parses and set(segment.crawl_fetch().finished()) <= set(segment.parse_data().finished()):
                 segment.finish(PARSED)
@@ -143,8 +147,15 @@ def fetch(
         return done
 
 
+class _SharedState(Struct, frozen=True):
+    """What the workers of a fetch share: the paths of the robots.txt cache and the holds, and the segment's lock."""
+
+    robots: str
+    holds: str
+    lock: str
+
+
 def _run(
-    crawl: CrawlDir,
     segment: Segment,
     config: Config,
     engine: Callable[[], Engine],
@@ -153,12 +164,17 @@ def _run(
     stopping: StopRequest,
     pool: FetchPool,
     slow: SlowHosts | None,
+    shared: _SharedState,
 ) -> FetchJobResult:
     info = segment.info()
     finished = segment.crawl_fetch().finished()
     before = segment.crawl_fetch().count() if finished else 0
-    lists = _remaining(segment, config, engine()) if finished else list(map(Path, segment.crawl_generate().files))
-    attempt = 1 + max((int(name.split("-")[2]) for name in finished), default=0)
+    lists = (
+        _remaining(segment, config, engine())
+        if finished
+        else [Path(local_file(each)) for each in segment.crawl_generate().files]
+    )
+    attempt = segment.begin_attempt(finished)
     processes = min(process_count(config), len(lists) or 1)
     own = share_limits(config, processes)
     tasks = [
@@ -172,8 +188,9 @@ def _run(
             lists=info.lists,
             partition=info.partition,
             parses=parses,
-            robots=str(crawl.path / ROBOTS_CACHE),
-            holds=str(crawl.path / HOLDS),
+            robots=shared.robots,
+            holds=shared.holds,
+            lock=shared.lock,
         )
         for worker, numbers in enumerate(assign_lists(list(map(str, lists)), processes))
     ]
@@ -260,7 +277,7 @@ def _remaining(segment: Segment, config: Config, engine: Engine) -> list[Path]:
     done = engine.read(source_of(segment.crawl_fetch(extra), ["url"]))
     generated = segment.crawl_generate(extra)
     whole = source_of(generated)
-    folder = segment.path / "tmp" / "remaining"
+    folder = segment.scratch / "remaining"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     found = [folder / f"list-{number:05d}.parquet" for number in range(len(whole.files))]
@@ -273,7 +290,7 @@ def _remaining(segment: Segment, config: Config, engine: Engine) -> list[Path]:
 def _wait_for_others(segment: Segment, on_message: Callable[[str], None]) -> None:
     """Wait until the workers of a killed fetch have finished their parts."""
     until = time.monotonic() + _WAIT_FOR_OTHERS
-    with (segment.path / WORKERS_LOCK).open("ab") as file:
+    with segment.workers_lock.open("ab") as file:
         if try_lock(file.fileno()):
             return
         on_message("Waiting for the workers of an earlier fetch to finish.")

@@ -181,15 +181,18 @@ def limits_of(
 def _held(crawl: CrawlDir, config: Config, now: datetime) -> dict[str, datetime]:
     """Return the hosts that are on hold for longer than a fetch would wait for them."""
     # Queues by IP address are not known here; a fetch defers them.
-    if config.fetch.queue_mode == "ip" or not (crawl.path / HOLDS).exists():
+    if config.fetch.queue_mode == "ip":
         return {}
     longest = config.fetch.max_hold.total_seconds()
-    with SqliteHostHolds(crawl.path / HOLDS, clock=now.timestamp) as holds:
-        return {
-            each.host: datetime.fromtimestamp(each.until, UTC)
-            for each in holds.current()
-            if each.until - now.timestamp() > max(longest, each.delay)
-        }
+    with crawl.shared_file(HOLDS, publish=False) as file:
+        if not file.exists():
+            return {}
+        with SqliteHostHolds(file, clock=now.timestamp) as holds:
+            return {
+                each.host: datetime.fromtimestamp(each.until, UTC)
+                for each in holds.current()
+                if each.until - now.timestamp() > max(longest, each.delay)
+            }
 
 
 def _waiting(crawl: CrawlDir, engine: Engine, table: Table, rules: SelectionRules, config: Config) -> Rows | None:

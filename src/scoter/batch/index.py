@@ -39,11 +39,12 @@ from scoter.engine import Engine, TableSource, file_source, source_of
 from scoter.engine.port import Rows, save_source
 from scoter.engine.portable import double
 from scoter.errors import UsageError, typed
-from scoter.index.delivery import DocumentDelivery, needs_rebuild
+from scoter.index.delivery import DocumentDelivery, check_folders, needs_rebuild
 from scoter.index.documents import DocumentChain
 from scoter.index.routes import WriterPlan, configured_plan
 from scoter.plugins import IndexRun
 from scoter.store.disk import Scratch
+from scoter.store.objects.path import StorePath
 from scoter.store.tables import Table
 from scoter.store.tables.parquet import write_batches
 
@@ -106,6 +107,10 @@ def index(
     plan = configured_plan(config)
     if not plan.writers:
         raise UsageError("no index writer is active", where="index.writers", hint='For example: ["tantivy"]')
+    directory = crawl.path
+    if isinstance(directory, StorePath):
+        check_folders(plan, config)
+        directory = crawl.scratch
     chain = DocumentChain.from_config(config)
     segments = [each for each in crawl.all_segments() if each.is_parsed]
     if not segments:
@@ -120,7 +125,7 @@ def index(
     ):
         # Not the version of the table: a killed run may leave a gap in those.
         number = int(indexdb.properties.get(_RUN, indexdb.version)) + 1
-        run = IndexRun(directory=crawl.path, number=number, rebuild=force)
+        run = IndexRun(directory=directory, number=number, rebuild=force)
         if not force and not only_delete:
             is_same = indexdb.properties.get(_SETTINGS, settings) == settings
             run = replace(run, rebuild=not is_same or needs_rebuild(plan, config, run))

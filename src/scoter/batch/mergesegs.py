@@ -9,7 +9,6 @@ older text.
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -48,8 +47,10 @@ from scoter.engine.port import Rows
 from scoter.engine.portable import first_rows
 from scoter.errors import UsageError, typed
 from scoter.plugins import Column, SegmentMergeFilter, chain
-from scoter.store.disk import Scratch, disk_errors, sync_folder
+from scoter.store.disk import Scratch, disk_errors
+from scoter.store.objects.path import any_path
 from scoter.store.tables import PartSet
+from scoter.store.tables.local import storage_at
 from scoter.store.warc import ArchiveInfo
 
 _WITHOUT_CONTENT = [short_name(FetchStatus.RETRY), short_name(FetchStatus.NOTMODIFIED), DEFERRED]
@@ -67,8 +68,8 @@ def finished_segments(paths: Sequence[str]) -> tuple[list[Segment], list[Segment
     """Return the segments of crawls, or given by their own paths: the fetched ones, and the others."""
     found: list[Segment] = []
     for path in paths:
-        alone = Path(path)
-        found += [Segment(alone)] if (alone / INFO_FILE).exists() else CrawlDir.open(path).all_segments()
+        alone = any_path(path)
+        found += [Segment(alone)] if (alone / INFO_FILE).is_file() else CrawlDir.open(path).all_segments()
     return [each for each in found if each.is_fetched], [each for each in found if not each.is_fetched]
 
 
@@ -143,18 +144,15 @@ def _write(
     fill: Callable[[Segment], tuple[int, bool]],
 ) -> None:
     """Write a segment under a temporary name and rename it when it is complete."""
-    draft = Segment(out.segments / f".{name}")
-    shutil.rmtree(draft.path, ignore_errors=True)
+    draft = out.draft_segment(name)
     with disk_errors("write the segment", draft.path):
-        draft.path.mkdir(parents=True)
         urls, is_parsed = fill(draft)
         about = SegmentInfo(created=now, lists=1, urls=urls, made_by="mergesegs", merged=origins)
-        (draft.path / INFO_FILE).write_bytes(msgspec.json.encode(about) + b"\n")
+        storage_at(draft.path).replace(INFO_FILE, msgspec.json.encode(about) + b"\n")
         draft.finish(FETCHED)
         if is_parsed:
             draft.finish(PARSED)
-        draft.path.rename(out.segments / name)
-        sync_folder(out.segments)
+        out.publish_segment(draft, name)
 
 
 class _SegmentMerge:
@@ -218,7 +216,7 @@ class _SegmentMerge:
     def fill(self, number: int, about: ArchiveInfo, now: datetime, into: Segment) -> tuple[int, bool]:
         """Write a slice into a segment; return how many pages it has, and whether they are parsed."""
         chosen = self._chosen.filter(self._chosen.slice == number)
-        with ArchiveCopier(into.content, f"{into.name.removeprefix('.')}-merged", about, now) as archive:
+        with ArchiveCopier(into.archive_drafts, f"{into.name.removeprefix('.')}-merged", about, now) as archive:
             moved = self._engine.read(self._moved(chosen, archive, self._folder / f"moved-{number}.parquet"))
         joined = chosen.left_join(moved, chosen.url == moved.page)
         fetches = joined.mutate(warc_file=joined.file, warc_offset=joined.offset, warc_length=joined.size)

@@ -8,7 +8,6 @@ order; the last makes the others valid. Finished parts are not parsed again.
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -30,7 +29,7 @@ from scoter.config import Config
 from scoter.core.reply import Truncation
 from scoter.errors import UsageError
 from scoter.heap import keep_memory
-from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.objects.copies import local_file
 from scoter.store.warc import ArchivedResponse, ArchiveFolder
 
 _STATUS = 2  # index of the status in a row of parse_data
@@ -65,11 +64,11 @@ def parse(
         hint = "To parse it again with the current settings, use --force."
         raise UsageError("this segment is already parsed", where=str(segment.path), hint=hint)
     keep_memory()
-    with segment.lock("parse"):
+    with segment.lock("parse") as lock:
         if again:
             _start_over(segment)
         stop = StopRequest() if stopping is None else stopping  # an unused one is false
-        return asyncio.run(_ParseRun(segment, config, on_progress, stop).run())
+        return asyncio.run(_ParseRun(segment, config, on_progress, stop, lock.check).run())
 
 
 def _start_over(segment: Segment) -> None:
@@ -77,23 +76,22 @@ def _start_over(segment: Segment) -> None:
     if segment.crawl_fetch().count((pc.field("status") == "success") & pc.field("warc_file").is_null()):
         hint = "They were fetched with fetch.store_content=false and must be fetched again."
         raise UsageError("some pages of this segment are not in the archive", where=str(segment.path), hint=hint)
-    with disk_errors("parse the segment again", segment.path):
-        (segment.path / PARSED).unlink(missing_ok=True)
-        for name in ("parse_data", "crawl_parse", "parse_text"):
-            old = segment.path / f".{name}"
-            shutil.rmtree(old, ignore_errors=True)
-            if (segment.path / name).exists():
-                (segment.path / name).rename(old)
-                sync_folder(segment.path)
-                shutil.rmtree(old)
+    segment.reopen(PARSED)
+    segment.remove_tables(("parse_data", "crawl_parse", "parse_text"))
 
 
 class _ParseRun:
     """Parses one segment."""
 
     def __init__(
-        self, segment: Segment, config: Config, on_progress: Callable[[int, int], None], stopping: StopRequest
+        self,
+        segment: Segment,
+        config: Config,
+        on_progress: Callable[[int, int], None],
+        stopping: StopRequest,
+        check_lock: Callable[[], None],
     ) -> None:
+        self._check_lock = check_lock
         self._segment = segment
         self._columns = scoring_columns(config)
         self._fetches = segment.crawl_fetch(self._columns)
@@ -110,7 +108,7 @@ class _ParseRun:
         parsed = set(pages.finished())
         for folder, each in (("parse_text", texts), ("crawl_parse", links)):
             for name in set(each.finished()) - parsed:
-                (self._segment.path / folder / name).unlink()
+                (self._segment.path / folder / name).unlink(missing_ok=True)
         total = self._fetches.count(pc.field("status") == "success")
         with ArchiveFolder(self._segment.content) as archive, closing(self._paging):
             for file in self._fetches.finished():
@@ -133,13 +131,13 @@ class _ParseRun:
                 self._done += 1
                 if self._done % _BATCH == 0:
                     self._on_progress(self._done, total)
-            part.finish()
+            part.finish(self._check_lock)
         except BaseException:
             part.discard()
             raise
 
     def _rows(self, file: str) -> Iterator[dict[str, Any]]:
-        path = self._segment.path / "crawl_fetch" / file
+        path = local_file(str(self._segment.path / "crawl_fetch" / file))
         for batch in pq.ParquetFile(path, pre_buffer=False).iter_batches(_BATCH):
             for row in batch.to_pylist():
                 if row["status"] == "success" and row["warc_file"]:

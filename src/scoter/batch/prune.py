@@ -6,7 +6,6 @@ the crawl removes the rest.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -17,9 +16,9 @@ from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.segment import Segment
 from scoter.core.datum import later
 from scoter.errors import UsageError
-from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.disk import disk_errors
 from scoter.store.tables import clean
-from scoter.store.tables.local import LocalStorage
+from scoter.store.tables.local import storage_at
 from scoter.store.tables.versions import current_manifest, unneeded_files
 
 
@@ -85,7 +84,7 @@ def prune(
             continue
         removed.append(PrunedItem(kind="segment", name=segment.name, size=_size(segment.path)))
         if not dry_run:
-            _remove(segment)
+            crawl.remove_segment(segment)
     for table in (crawl.crawldb, crawl.linkdb, crawl.hostdb) if versions else ():
         removed += _prune_versions(table, dry_run)
     return PruneResult(removed=tuple(removed), spared=tuple(spared))
@@ -111,16 +110,8 @@ def _reason_to_keep(segment: Segment, known: dict[str, frozenset[str] | None]) -
     return ""
 
 
-def _remove(segment: Segment) -> None:
-    gone = segment.path.with_name(f".removed-{segment.name}")
-    with segment.lock("prune"), disk_errors("remove the segment", segment.path):
-        segment.path.rename(gone)
-        sync_folder(gone.parent)
-    shutil.rmtree(gone, ignore_errors=True)
-
-
 def _prune_versions(table: Path, dry_run: bool) -> list[PrunedItem]:
-    place = LocalStorage(table)
+    place = storage_at(table)
     manifest = current_manifest(place)
     if manifest is None:
         return []

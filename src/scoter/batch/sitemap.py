@@ -121,8 +121,10 @@ def sitemap(
         file = folder / "entries.parquet"
         with (
             SitemapRecords(file, chains, config, now) as records,
-            SqliteRobotsCache(crawl.path / ROBOTS_CACHE) as robots,
-            SqliteHostHolds(crawl.path / HOLDS) as stored,
+            crawl.shared_file(ROBOTS_CACHE) as robots_file,
+            crawl.shared_file(HOLDS) as holds_file,
+            SqliteRobotsCache(robots_file) as robots,
+            SqliteHostHolds(holds_file) as stored,
         ):
             holds = KeptHolds(stored)
             crawler = SitemapCrawler(config, records, robots, holds, folder, strict=is_strict, on_progress=on_progress)

@@ -20,6 +20,7 @@ from scoter.batch.graph.views import add_graph_views
 from scoter.batch.hosts.columns import HIDDEN
 from scoter.engine.session import SqlSession, add_view, open_session, view_query
 from scoter.store.disk import scratch_of_reader
+from scoter.store.objects.path import StorePath
 from scoter.store.tables import Table
 
 _SEGMENTS = pa.schema(
@@ -46,6 +47,8 @@ def sql(crawl: CrawlDir, *, memory_limit: int, spill_limit: int | None = None) -
 
 def _make_views(crawl: CrawlDir, stack: ExitStack, connection: Any) -> list[str]:
     """Create the views and return the files behind them."""
+    if isinstance(crawl.path, StorePath):
+        connection.register_filesystem(crawl.path.client.fsspec)
     applied: Sequence[str] = ()
     files: list[str] = []
     for name, path, schema in (("crawldb", crawl.crawldb, schemas.CRAWLDB), ("linkdb", crawl.linkdb, schemas.LINKDB)):

@@ -11,6 +11,7 @@ What commands share:
 - ``output``       messages, colours, widths and the status line
 - ``results``      prints tables, JSON and CSV, and writes dumps to files
 - ``keys``         options that create, list and revoke API keys
+- ``cluster``      runs one part of a live service on several machines, for ``serve``
 - ``job_commands``  the commands that ``ui`` can run as jobs, derived from their options
 - ``parsecheck/``  how ``parsechecker`` and ``indexchecker`` examine a document
 
@@ -34,6 +35,7 @@ Commands; ``main`` imports a module when one of its commands is used:
 - ``linkrank``      linkrank, scoreupdater
 - ``webgraph``      webgraph, readwebgraph, nodedumper
 - ``hostdb``        updatehostdb, readhostdb
+- ``live``          live migrate
 - ``lookup``        lookup
 - ``merge``         mergedb, mergelinkdb, mergesegs
 - ``parse``         parse

@@ -179,6 +179,7 @@ def _record_settings(crawl: CrawlDir) -> None:
 
 def _add_seeds(session: CrawlSession, seeds: tuple[str, ...], scope: str) -> Config:
     """Add the seeds to the crawldb and return the configuration, restricted to the crawl's scope."""
+    from scoter.batch.crawldir.crawldb import table_exists
     from scoter.batch.inject import inject
     from scoter.batch.urls.seeds import ANY_SCOPE, extend_scope, seed_hosts
 
@@ -189,7 +190,7 @@ def _add_seeds(session: CrawlSession, seeds: tuple[str, ...], scope: str) -> Con
         session.status.note(f"Seeds: {done.new:,} new, {known}.")
         for each in done.complaints:
             session.status.note(f"  {each.where}: {visible(each.text)}: {visible(each.why)}")
-        if not session.crawl.crawldb.exists():
+        if not table_exists(session.crawl.crawldb):
             hint = "To see which filter drops a URL: scoter filterchecker URL"
             raise UserError("there is no seed to start from", hint=hint if done.filtered else "")
         if scope != ANY_SCOPE:

@@ -125,7 +125,7 @@ def search(directory: str, query: tuple[str, ...], limit: int, page: int, explai
 
     crawl = CrawlDir.open(directory)
     with _panics_unreported():
-        found = Searcher.of_crawl(crawl.path).search(
+        found = Searcher.of_crawl(crawl.local_path("the embedded search index")).search(
             " ".join(query), limit=limit, offset=(page - 1) * limit, explain=explain
         )
     if invocation().json:

@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 
 from scoter.cli.output import note
-from scoter.errors import UsageError
+from scoter.errors import UsageError, UserError
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -50,11 +50,13 @@ class Invocation:
     def use_crawl(self, directory: str) -> None:
         """Start from the settings that a crawl was started with, if the directory holds a crawl."""
         from scoter.config.sources import CRAWL_SETTINGS
+        from scoter.store.objects.copies import local_file
+        from scoter.store.objects.path import any_path
 
-        file = Path(directory) / CRAWL_SETTINGS
-        with suppress(OSError):  # the command reports it
-            if file.is_file() and (Path(directory) / "crawl.json").is_file():
-                self.crawl_settings = file
+        with suppress(OSError, UserError):  # the command reports it
+            crawl = any_path(directory)
+            if (crawl / CRAWL_SETTINGS).is_file() and (crawl / "crawl.json").is_file():
+                self.crawl_settings = Path(local_file(str(crawl / CRAWL_SETTINGS), refresh=True))
                 self._loaded = None
 
     def loaded(self) -> Loaded:

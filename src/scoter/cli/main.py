@@ -33,6 +33,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "lookup": ("lookup", "Show what the live service knows about URLs."),
         "watch": ("watch", "Show the outcome of each URL as it happens."),
         "backup": ("backup", "Back up a live service while it runs."),
+        "live": ("live", "Manage the data of live services."),
     },
     "Batch crawl step by step": {
         "inject": ("inject", "Add seed URLs to the crawldb."),

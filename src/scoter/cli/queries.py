@@ -14,6 +14,7 @@ import click
 from scoter.cli.invocation import AtMost, invocation, remark
 from scoter.cli.results import open_output, print_rows, row_format
 from scoter.errors import UsageError, did_you_mean
+from scoter.store.objects.path import StorePath, any_path
 
 if TYPE_CHECKING:
     from scoter.engine.session import SqlSession
@@ -45,7 +46,7 @@ def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -
       scoter sql live "select domain, count(*) from events where kind = 'video' group by all"
     """
     form = row_format(wants_csv)
-    with _open_tables(Path(directory)) as (tables, _):
+    with _open_tables(any_path(directory)) as (tables, _):
         if query is None:
             columns = (
                 {"view": view.name, "column": name, "type": kind}
@@ -96,11 +97,11 @@ def report(
       scoter report mycrawl --html report.html
     """
     from scoter.live.reports.questions import QUESTIONS
-    from scoter.live.reports.views import days, is_service
+    from scoter.live.reports.views import days
 
     form = row_format(wants_csv)
-    root = Path(directory)
-    if not root.is_dir():
+    root = any_path(directory)
+    if not isinstance(root, StorePath) and not root.is_dir():
         raise UsageError(
             "there is no such directory", where=directory, hint="Give the directory of a service or crawl."
         )
@@ -113,7 +114,7 @@ def report(
 
     if name is None:
         known = {each.name: each.sentence for each in QUESTIONS.values()}
-        if not is_service(root):
+        if not _is_service(root):
             from scoter.batch.crawldir.directory import CrawlDir
 
             CrawlDir.open(root)
@@ -123,7 +124,7 @@ def report(
         print_rows(reports, ["name", "answers"], form)
         return
     if name in CRAWL_REPORTS:
-        if is_service(root):
+        if _is_service(root):
             raise UsageError(f"{name} is only available for a crawl", where=directory)
         if site or day or since or until:
             raise UsageError(f"{name} takes no site and no days")
@@ -131,7 +132,7 @@ def report(
             answer = tables.query(CRAWL_REPORTS[name].sql, {"limit": limit})
             print_rows(answer.rows, answer.columns, form)
         return
-    question = _question(name, site, is_service(root))
+    question = _question(name, site, _is_service(root))
     if day and (since or until):
         raise UsageError("--day cannot be combined with --since or --until")
     when = days(day or since, day or until, datetime.now(UTC))
@@ -146,9 +147,8 @@ def report(
 
 def _write_page(root: Path, html: str, limit: int) -> None:
     from scoter.batch.reports.page import report_page
-    from scoter.live.reports.views import is_service
 
-    if is_service(root):
+    if _is_service(root):
         raise UsageError("--html is only available for a crawl", where=str(root))
     title = f"Crawl {root.absolute().name}"
     with _open_tables(root) as (tables, _), open_output(html) as file:
@@ -189,7 +189,7 @@ def _open_tables(directory: Path, when: Days | None = None) -> Iterator[tuple[Sq
     from scoter.live.reports.views import is_service, service_sql
 
     limit = memory_limit(invocation().config)
-    if is_service(directory):
+    if not isinstance(directory, StorePath) and is_service(directory):
         with service_sql(directory, memory_limit=limit, days=when) as tables:
             yield tables, True
         return
@@ -198,6 +198,12 @@ def _open_tables(directory: Path, when: Days | None = None) -> Iterator[tuple[Sq
 
     with crawl_sql(CrawlDir.open(directory), memory_limit=limit) as tables:
         yield tables, False
+
+
+def _is_service(directory: Path) -> bool:
+    from scoter.live.reports.views import is_service
+
+    return not isinstance(directory, StorePath) and is_service(directory)
 
 
 def _host(site: str) -> str:

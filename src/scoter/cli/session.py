@@ -81,6 +81,7 @@ def crawl_session(command: str, directory: str, *, create: bool = False, lock: b
 
     now = datetime.now(UTC)
     crawl = CrawlDir.create(directory, now) if create else CrawlDir.open(directory)
+    crawl.set_lease(invocation().config.store.lease)
     with ExitStack() as stack:
         if lock:
             stack.enter_context(crawl.lock(command, now))

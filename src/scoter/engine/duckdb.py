@@ -28,6 +28,7 @@ from scoter.engine.sources import (
     SourceSurvey,
     TableSource,
     UniformFiles,
+    local_source,
     range_count,
     range_edges,
     sample_keys,
@@ -133,12 +134,13 @@ class DuckDbEngine(Closing):
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def read(self, source: TableSource, *, positions: bool = False) -> Rows:
+        source = local_source(source)
         schema = with_positions(source.schema) if positions else source.schema
         numbers = {file: number for number, file in enumerate(source.files)} if positions else None
         return self._view(schema, scan_sql(survey(source).uniform, self._types(schema), numbers))
 
     def write(self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion) -> None:
-        surveys = {name: survey(each) for name, each in inputs.items() if isinstance(each, TableSource)}
+        surveys = {name: survey(local_source(each)) for name, each in inputs.items() if isinstance(each, TableSource)}
         times = {name: each for name, each in inputs.items() if isinstance(each, datetime)}
         edges = self._edges(list(surveys.values()))
         unsorted = sum(not each.source.is_sorted for each in surveys.values()) if edges else 0

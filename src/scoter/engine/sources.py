@@ -20,8 +20,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.errors import UserError
+from scoter.store.objects.client import is_url
+from scoter.store.objects.copies import copied_file, local_file
+from scoter.store.objects.registry import client_of
 from scoter.store.tables import Defaults, PartSet, Table
 from scoter.store.tables.parquet import key_range
 from scoter.store.tables.replaced import group_positions
@@ -76,6 +80,16 @@ def source_of(
     )
 
 
+def local_source(source: TableSource) -> TableSource:
+    """Return a source whose files are local: those in an object store are copied to this machine."""
+    return replace(
+        source,
+        files=tuple(map(local_file, source.files)),
+        replaced=tuple(map(local_file, source.replaced)),
+        changed=frozenset(map(local_file, source.changed)),
+    )
+
+
 def file_source(file: Path, schema: Any) -> TableSource:
     """Return one file, which has all columns of a schema, as a source."""
     return TableSource(files=(str(file),), schema=schema, defaults={})
@@ -105,7 +119,7 @@ def replaced_rows(source: TableSource) -> Mapping[str, Any]:
         return {}
     tables = []
     for file in source.replaced:
-        with _opened(file) as opened:
+        with open_parquet(file) as opened:
             tables.append(opened.read())
     by_name = group_positions(pa.concat_tables(tables))
     return {file: by_name[stored_name(file)] for file in source.changed}
@@ -267,13 +281,13 @@ def _spans(bounds: Sequence[tuple[str, str, int]], hits: Sequence[int], gap: int
 
 def read_footer(file: str) -> Any:
     """Return the metadata of a Parquet file; raise with its name if it is damaged."""
-    with _opened(file) as opened:
+    with open_parquet(file) as opened:
         return opened.metadata
 
 
 def file_key_range(file: str) -> tuple[str | None, str | None]:
     """Return the lowest and the highest key of a file, if it has keys."""
-    with _opened(file) as opened:
+    with open_parquet(file) as opened:
         return key_range(opened)
 
 
@@ -285,19 +299,18 @@ def _key_bounds(group: Any, key: int | None) -> tuple[str | None, str | None]:
 
 
 def _every(group: RowGroup, step: int) -> Iterator[str]:
-    with _opened(group.file) as file:
+    with open_parquet(group.file) as file:
         keys = file.read_row_group(group.number, columns=[KEY])[KEY]
     yield from keys.take(pa.array(range(0, len(keys), step), pa.int64())).drop_null().to_pylist()
 
 
-def _opened(file: str) -> Any:
+def open_parquet(file: str) -> Any:
+    """Open a Parquet file at a path or URL; raise with its name if it is damaged."""
     try:
-        if "://" not in file:
-            return pq.ParquetFile(file)
-        import fsspec
-
-        filesystem, path = fsspec.core.url_to_fs(file)
-        return pq.ParquetFile(path, filesystem=filesystem)
+        if not is_url(copied := copied_file(file)):
+            return pq.ParquetFile(copied)
+        client, key = client_of(file)
+        return pq.ParquetFile(client.arrow_path(key), filesystem=client.filesystem)
     except pa.ArrowInvalid as failure:
         text = str(failure).partition("\n")[0]
         raise UserError(f"the file is damaged: {text}", where=file) from failure

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
@@ -244,7 +243,7 @@ class _SegmentArchives(Closing):
         if self._open is None or self._name != row["segment"]:
             self.close()
             self._name = row["segment"]
-            self._open = ArchiveFolder(Segment(Path(self._segments) / self._name).content)
+            self._open = ArchiveFolder(Segment(self._segments / self._name).content)
         try:
             found = archived_content(self._open, dict(row), recode=False)
         except UserError as failure:

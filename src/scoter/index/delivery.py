@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from scoter.config import Config, plugin_key
 from scoter.config.sources import GivenValue, SettingOrigin
 from scoter.core.document import Document, RejectedDocument
-from scoter.errors import UserError
+from scoter.errors import UsageError, UserError
 from scoter.index.routes import FieldMapping, WriterEntry, WriterPlan
 from scoter.plugins import POINTS, IndexRun, IndexWriter, find
 from scoter.store.disk import Closing
@@ -126,6 +126,18 @@ def needs_rebuild(plan: WriterPlan, config: Config, run: IndexRun) -> bool:
     """
     made = (_made(entry, config) for entry in plan.writers)
     return not all(each.is_current(run) for each in made if hasattr(each, "is_current"))
+
+
+def check_folders(plan: WriterPlan, config: Config) -> None:
+    """Raise if a writer would put its files into the crawl directory, for a crawl that has no local one."""
+    for entry in plan.writers:
+        settings: Any = getattr(_made(entry, config), "settings", None)
+        if hasattr(settings, "folder") and settings.folder is None:
+            raise UsageError(
+                f"the index writer {entry.name} needs a local folder, and a crawl in an object store has none",
+                where="index.writers",
+                hint="Set its folder, or use a writer for a server; see docs/object-stores.md.",
+            )
 
 
 def _made(entry: WriterEntry, config: Config) -> Any:

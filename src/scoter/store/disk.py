@@ -19,7 +19,7 @@ _LOCK_NAME = "HELD"
 
 
 @contextmanager
-def disk_errors(doing: str, path: Path) -> Iterator[None]:
+def disk_errors(doing: str, path: object) -> Iterator[None]:
     """Raise an ``OSError`` as a message that says what could not be done, and where."""
     try:
         yield
@@ -27,7 +27,7 @@ def disk_errors(doing: str, path: Path) -> Iterator[None]:
         raise disk_error(doing, path, failure) from failure
 
 
-def disk_error(doing: str, path: Path, failure: OSError) -> UserError:
+def disk_error(doing: str, path: object, failure: OSError) -> UserError:
     """Return the error for a disk failure; a full disk is not a wrong argument of the caller."""
     message = f"cannot {doing}: {failure.strerror or failure}"
     if failure.errno in _FULL:

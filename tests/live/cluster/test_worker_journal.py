@@ -153,6 +153,25 @@ async def test_entries_of_a_partition_with_another_owner_are_lost(time: Time) ->
     assert await held.opened() == ["c"]
 
 
+async def test_work_that_began_before_a_partition_came_back_records_nothing(time: Time) -> None:
+    held = Fixture(time)
+    place = (NAMES.intake(Priority.NORMAL), 0)
+    message = ReceivedMessage(
+        place, 7, accepted_urls.encode(AcceptedUrl("a", url_of("a"), Priority.NORMAL, False, "", START))
+    )
+    held.journal.assigned([place], 0.0)
+    held.journal.received([message])
+    (before,) = await held.journal.open("r", 1, LEASE)
+    await held.journal.revoked([place], is_lost=True)
+
+    held.journal.assigned([place], 0.0)
+    held.journal.received([message])
+    (again,) = await held.journal.open("r", 1, LEASE)
+
+    assert held.journal.held("r", before.id) is None
+    assert held.journal.held("r", again.id) == (place, 7)
+
+
 async def test_slow_domain_leaves_room_for_others(time: Time) -> None:
     held = Fixture(time, in_flight_per_domain=2)
     for n in range(10):

@@ -35,7 +35,7 @@ class Store(Struct, frozen=True):
         return storage_at(self.root, self.options)
 
     def names(self, path: str = "") -> set[str]:
-        return set(self.place.entries(path) or ())
+        return {name for name in self.place.entries(path) or () if not name.startswith(".")}
 
     def versions(self) -> list[int]:
         return sorted(int(name[1:]) for name in self.names() if name.startswith("v"))

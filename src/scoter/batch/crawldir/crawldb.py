@@ -16,7 +16,9 @@ from scoter.config import Config
 from scoter.engine import Engine, TableSource, source_of
 from scoter.errors import UsageError, typed
 from scoter.plugins import Column, chain
+from scoter.store.objects.path import StorePath
 from scoter.store.tables import Manifest, Table, clean
+from scoter.store.tables.local import storage_at
 from scoter.store.tables.schema import defaults_of, with_columns
 from scoter.store.tables.versions import CURRENT
 
@@ -34,7 +36,7 @@ class TableSnapshot(Struct, frozen=True):
 
 def table_exists(path: Path) -> bool:
     """Return whether a table has a finished version."""
-    return (path / CURRENT).exists()
+    return storage_at(path).read(CURRENT) is not None
 
 
 def scoring_columns(config: Config) -> tuple[Column, ...]:
@@ -57,7 +59,7 @@ def no_crawldb(crawl: CrawlDir) -> UsageError:
 
 def open_linkdb(crawl: CrawlDir) -> Table:
     """Open the linkdb."""
-    if not crawl.linkdb.exists():
+    if not table_exists(crawl.linkdb):
         hint = f"Build it from parsed segments: scoter invertlinks {typed(crawl.path)}"
         raise UsageError("there is no linkdb yet", where=str(crawl.path), hint=hint)
     return Table.open(crawl.linkdb, schemas.LINKDB)
@@ -108,6 +110,9 @@ def count_by_status(crawl: CrawlDir, engine: Engine) -> dict[str, int]:
 
 
 def remove_backup(table: Path, config: Config) -> None:
-    """Remove the previous version of a table unless ``db.preserve_backup`` is set or somebody is reading it."""
-    if not config.db.preserve_backup and table_exists(table):
+    """Remove the previous version of a table unless ``db.preserve_backup`` is set or somebody is reading it.
+
+    In an object store it stays until the next version is written: nobody knows who is reading it.
+    """
+    if not isinstance(table, StorePath) and not config.db.preserve_backup and table_exists(table):
         clean(table, keep=0)

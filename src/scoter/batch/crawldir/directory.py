@@ -19,12 +19,16 @@ mycrawl/
   tmp/              temporary files of running jobs
   STOP              created by a person: the crawl ends after its current step
 ```
+
+A crawl directory may also be a URL of an object store (docs/object-stores.md). There, ``segments.json`` lists the
+segments, temporary files are local, and ``robots.sqlite`` and ``holds.sqlite`` are copied when a step needs them.
 """
 
 from __future__ import annotations
 
 import shutil
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -34,11 +38,14 @@ from types import FrameType
 
 import msgspec
 
-from scoter.batch.crawldir.segment import Segment
+from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
 from scoter.config.sources import CRAWL_SETTINGS
 from scoter.errors import UsageError, UserError, typed
-from scoter.store.disk import check_utf8_path, disk_errors, sweep
-from scoter.store.tables.local import LocalStorage
+from scoter.store.disk import check_utf8_path, disk_errors, sweep, sync_folder
+from scoter.store.objects.client import is_url
+from scoter.store.objects.copies import drop_copies, process_folder, shared_copy
+from scoter.store.objects.path import StorePath, any_path
+from scoter.store.tables.local import storage_at
 from scoter.store.tables.storage import this_process
 from scoter.store.tables.versions import current_manifest
 
@@ -48,6 +55,9 @@ LOCK = "LOCK"
 ROBOTS_CACHE = "robots.sqlite"
 HOLDS = "holds.sqlite"
 STOP = "STOP"
+SEGMENTS = "segments.json"
+"""The names of the segments of a crawl in an object store, which has no folders to rename."""
+_STOP_INTERVAL = 10.0
 _NAME = "%Y%m%d%H%M%S"
 
 
@@ -60,7 +70,7 @@ class CrawlMarker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CrawlDir:
-    """A crawl on disk and the paths in it."""
+    """A crawl on disk or in an object store, and the paths in it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -70,40 +80,63 @@ class CrawlDir:
         self.hostdb = path / "hostdb"
         self.webgraph = path / "webgraph"
         self.segments = path / "segments"
-        self.scratch = path / "tmp"
 
     def __repr__(self) -> str:
         return f"CrawlDir({str(self.path)!r})"
 
+    @property
+    def is_remote(self) -> bool:
+        return isinstance(self.path, StorePath)
+
+    @property
+    def scratch(self) -> Path:
+        """The folder of temporary files, which is always local."""
+        return self.path / "tmp" if not isinstance(self.path, StorePath) else process_folder() / "tmp"
+
+    @property
+    def disk(self) -> Path:
+        """A folder on the disk that a crawl fills."""
+        return self.path if not isinstance(self.path, StorePath) else process_folder()
+
+    def set_lease(self, duration: timedelta) -> None:
+        """Set how long locks last without renewal, in an object store."""
+        if isinstance(self.path, StorePath):
+            self.path.client.lease_seconds = duration.total_seconds()
+
+    def local_path(self, purpose: str) -> Path:
+        """Return the path, if it is local; ``purpose`` is what needs a local directory."""
+        if not isinstance(self.path, StorePath):
+            return self.path
+        raise UsageError(f"{purpose} needs a crawl directory on a local disk", where=str(self.path))
+
     @classmethod
     def open(cls, path: str | Path) -> CrawlDir:
         """Open an existing crawl."""
-        check_utf8_path(path)
-        found = cls(Path(path))
+        found = cls(_checked(path))
         marker = found.path / MARKER
         with disk_errors("read the crawl directory", marker):
-            if not found.path.exists():
-                raise UsageError(
-                    "no such directory",
-                    where=str(path),
-                    hint=f"To start a crawl there: scoter inject {typed(path)} URL",
-                )
-            if not marker.is_file():
+            try:
+                data = marker.read_bytes()
+            except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+                if not found.path.exists():
+                    raise UsageError(
+                        "no such directory",
+                        where=str(path),
+                        hint=f"To start a crawl there: scoter inject {typed(path)} URL",
+                    ) from None
                 raise UsageError(
                     f"not a crawl directory: it has no {MARKER}",
                     where=str(path),
                     hint="Pass a directory created by `scoter inject` or `scoter crawl`.",
-                )
-            data = marker.read_bytes()
-        _check(data, marker)
+                ) from None
+        _check(data, str(marker))
         return found
 
     @classmethod
     def create(cls, path: str | Path, now: datetime) -> CrawlDir:
         """Open a crawl, or create it if the directory is missing or empty."""
-        check_utf8_path(path)
-        found = cls(Path(path))
-        if (found.path / MARKER).exists():
+        found = cls(_checked(path))
+        if (found.path / MARKER).is_file():
             return cls.open(path)
         with disk_errors("create the crawl directory", found.path):
             if found.path.exists() and (not found.path.is_dir() or not found._is_begun()):
@@ -112,9 +145,10 @@ class CrawlDir:
                     where=str(path),
                     hint="Pass a directory that does not exist yet.",
                 )
-            found.segments.mkdir(parents=True, exist_ok=True)
+            if not isinstance(found.segments, StorePath):
+                found.segments.mkdir(parents=True, exist_ok=True)
         marker = CrawlMarker(format=FORMAT, created=now, scoter=version("scoter"))
-        LocalStorage(found.path).replace(MARKER, msgspec.json.encode(marker) + b"\n")
+        storage_at(found.path).replace(MARKER, msgspec.json.encode(marker) + b"\n")
         return found
 
     def _is_begun(self) -> bool:
@@ -124,29 +158,92 @@ class CrawlDir:
 
     def record_settings(self, text: str) -> None:
         """Store the settings that later commands on this crawl start from."""
-        file = self.path / CRAWL_SETTINGS
-        with disk_errors("record the crawl's settings", file):
-            is_known = file.read_text("utf-8") == text if file.exists() else not text
-        if not is_known:
-            LocalStorage(self.path).replace(CRAWL_SETTINGS, text.encode())
+        place = storage_at(self.path)
+        data = place.read(CRAWL_SETTINGS)
+        if (data.decode("utf-8", "replace") != text) if data is not None else text:
+            place.replace(CRAWL_SETTINGS, text.encode())
 
     @contextmanager
     def lock(self, command: str, now: datetime | None = None) -> Iterator[None]:
         """Lock out other commands that change the crawldb, and remove what killed ones left behind."""
-        lock = LocalStorage(self.path).lock(LOCK, this_process(command, now or datetime.now(UTC)))
+        holder = this_process(command, now or datetime.now(UTC))
+        lock = storage_at(self.path).lock(LOCK, holder, guards=(SEGMENTS,))
         try:
             sweep(self.scratch)
-            for left in self.segments.glob(".*"):
-                shutil.rmtree(left, ignore_errors=True)
+            if not isinstance(self.segments, StorePath):
+                for left in self.segments.glob(".*"):
+                    shutil.rmtree(left, ignore_errors=True)
             yield
         finally:
             lock.release()
 
+    @contextmanager
+    def shared_file(self, name: str, *, publish: bool = True) -> Iterator[Path]:
+        """Yield a local path of a SQLite file that commands share.
+
+        In an object store the file is copied to this machine and, with ``publish``, back if its content changed.
+        """
+        if not isinstance(self.path, StorePath):
+            yield self.path / name
+            return
+        with shared_copy(self.path / name, self.scratch, publish=publish) as file:
+            yield file
+
     def all_segments(self) -> list[Segment]:
         """Return the segments, oldest first."""
+        if isinstance(self.segments, StorePath):
+            return [Segment(self.segments / name) for name in self._listed()]
         with disk_errors("list the segments", self.segments):
             found = sorted(self.segments.iterdir()) if self.segments.is_dir() else []
         return [Segment(path) for path in found if path.is_dir() and not path.name.startswith(".")]
+
+    def draft_segment(self, name: str) -> Segment:
+        """Return an empty segment in a local folder that readers ignore."""
+        folder = self.segments if not isinstance(self.segments, StorePath) else self.scratch / "segments"
+        draft = folder / f".{name}"
+        with disk_errors("create the segment", draft):
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(parents=True)
+        return Segment(draft)
+
+    def publish_segment(self, draft: Segment, name: str) -> None:
+        """Give a complete draft its name: from now on it is a segment of the crawl."""
+        if not isinstance(self.segments, StorePath):
+            with disk_errors("name the segment", draft.path):
+                draft.path.rename(self.segments / name)
+                sync_folder(self.segments)
+            return
+        into = self.segments / name
+        for file in sorted(draft.path.rglob("*")):
+            if file.is_file() and file.name not in (FETCHED, PARSED):
+                into.client.upload((into / file.relative_to(draft.path).as_posix()).key, file)
+        Segment(into).adopt_state(draft)
+        self._list({*self._listed(), name})
+        shutil.rmtree(draft.path, ignore_errors=True)
+
+    def remove_segment(self, segment: Segment) -> None:
+        """Remove a segment; one of which a kill left files is no longer a segment."""
+        if isinstance(segment.path, StorePath):
+            with segment.lock("prune"):
+                self._list(set(self._listed()) - {segment.name})
+            drop_copies(str(segment.path))
+            storage_at(self.segments).remove(segment.name)
+            return
+        gone = segment.path.with_name(f".removed-{segment.name}")
+        with segment.lock("prune"), disk_errors("remove the segment", segment.path):
+            segment.path.rename(gone)
+            sync_folder(gone.parent)
+        shutil.rmtree(gone, ignore_errors=True)
+
+    def _listed(self) -> list[str]:
+        data = storage_at(self.path).read(SEGMENTS)
+        try:
+            return sorted(msgspec.json.decode(data, type=list[str])) if data is not None else []
+        except msgspec.DecodeError as failure:
+            raise UserError(f"the file is damaged: {failure}", where=str(self.path / SEGMENTS)) from failure
+
+    def _list(self, names: set[str]) -> None:
+        storage_at(self.path).replace(SEGMENTS, msgspec.json.encode(sorted(names)) + b"\n")
 
     def segment(self, name: str) -> Segment:
         """Return a segment by name or path; without a name, the newest."""
@@ -180,7 +277,7 @@ class CrawlDir:
 
 def applied_segments(table: Path) -> frozenset[str] | None:
     """Return the names of the segments applied to a table, or ``None`` if there is no table."""
-    manifest = current_manifest(LocalStorage(table)) if table.is_dir() else None
+    manifest = current_manifest(storage_at(table)) if isinstance(table, StorePath) or table.is_dir() else None
     return None if manifest is None else frozenset(manifest.applied)
 
 
@@ -197,15 +294,21 @@ def _after(name: str) -> str:
     return (moment + timedelta(seconds=1)).strftime(_NAME)
 
 
-def _check(data: bytes, marker: Path) -> None:
+def _checked(path: str | Path) -> Path:
+    if not isinstance(path, StorePath) and not is_url(path):
+        check_utf8_path(path)
+    return any_path(path)
+
+
+def _check(data: bytes, marker: str) -> None:
     try:
         found = msgspec.json.decode(data, type=CrawlMarker)
     except msgspec.DecodeError as failure:
-        raise UserError(f"the file is damaged: {failure}", where=str(marker)) from failure
+        raise UserError(f"the file is damaged: {failure}", where=marker) from failure
     if found.format > FORMAT:
         raise UserError(
             f"this crawl was made by a newer version of Scoter ({found.scoter or 'format ' + str(found.format)})",
-            where=str(marker),
+            where=marker,
             hint="Install that version or a later one.",
         )
 
@@ -219,15 +322,24 @@ class StopRequest:
     def __init__(self, file: Path | None = None, on_signal: Callable[[], None] = lambda: None) -> None:
         """``on_signal`` is called when a signal asks to stop, within the signal handler."""
         self._file = file
+        self._next_look = 0.0
         self._on_stop = on_signal
         self.by = ""
         self.is_interrupted = False
         """Whether it was Ctrl-C."""
 
     def __bool__(self) -> bool:
-        if not self.by and self._file is not None and self._file.exists():
+        if not self.by and self._file is not None and self._is_there(self._file):
             self.by = f"the file {self._file.name}"
         return bool(self.by)
+
+    def _is_there(self, file: Path) -> bool:
+        if not isinstance(file, StorePath):
+            return file.exists()
+        if time.monotonic() < self._next_look:  # each look is a request
+            return False
+        self._next_look = time.monotonic() + _STOP_INTERVAL
+        return file.is_file()
 
     @contextmanager
     def handle_signals(self) -> Iterator[None]:

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from scoter.core.pattern import Pattern, compile_pattern
 from scoter.core.url import Url
-from scoter.engine.sources import TableSource, replaced_rows
+from scoter.engine.sources import TableSource, open_parquet, replaced_rows
 from scoter.errors import UsageError, UserError
 
 
@@ -76,7 +75,7 @@ def find_rows(source: TableSource, wanted: Mapping[str, Any]) -> Iterator[dict[s
 @contextmanager
 def _reading(file: str) -> Iterator[Any]:
     try:
-        with pq.ParquetFile(file) as parquet:
+        with open_parquet(file) as parquet:
             yield parquet
     except (OSError, pa.ArrowException) as failure:
         text = str(failure).partition("\n")[0]

@@ -32,6 +32,7 @@ from scoter.engine.port import Rows, save_source
 from scoter.errors import UrlError
 from scoter.heap import give_back
 from scoter.store.disk import disk_errors
+from scoter.store.objects.path import any_path
 from scoter.store.tables.parquet import write_batches
 
 _PAGE = (
@@ -229,7 +230,7 @@ def _in_range(rows: Rows, start: str, end: str | None) -> Rows:
 
 def _groups(files: Sequence[str]) -> list[tuple[str, ...]]:
     """Return files in groups of a bounded size, and not too many of them."""
-    sizes = [Path(file).stat().st_size for file in files]
+    sizes = [any_path(file).stat().st_size for file in files]
     most = max(_GROUP, sum(sizes) // _MOST_GROUPS)
     groups: list[list[str]] = []
     room = 0

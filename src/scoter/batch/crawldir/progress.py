@@ -17,11 +17,15 @@ from typing import Any
 import msgspec
 
 from scoter.batch_api import HostLatency, ProgressPoint
+from scoter.errors import UserError
+from scoter.store.objects.copies import process_folder
+from scoter.store.objects.path import StorePath
 
 PROGRESS = "progress.jsonl"
 MAX_SIZE = 2**20
 _RECENT = 600  # points that are never dropped: ten minutes
 _INTERVAL = 1.0
+_UPLOAD_INTERVAL = 30.0  # seconds, in an object store
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ProgressPoint).decode
 
@@ -38,7 +42,9 @@ class ProgressLog:
         timer: Callable[[], float] = time.monotonic,
         max_size: int = MAX_SIZE,
     ) -> None:
-        self._file = folder / PROGRESS
+        self._remote = folder / PROGRESS if isinstance(folder, StorePath) else None
+        self._file = folder / PROGRESS if not isinstance(folder, StorePath) else process_folder() / PROGRESS
+        self._next_upload = 0.0
         self._command = command
         self._clock = clock
         self._timer = timer
@@ -71,6 +77,18 @@ class ProgressLog:
                 os.close(handle)
             if is_large:
                 self._thin()
+        if self._remote is not None and (self._timer() >= self._next_upload or point.ended):
+            self._upload(self._remote)
+
+    def _upload(self, remote: StorePath) -> None:
+        """Publish the points so far; the first time, after those of earlier commands."""
+        with suppress(OSError, UserError):
+            if not self._next_upload:
+                before = remote.client.get(remote.key)
+                points = self._file.read_bytes()
+                self._file.write_bytes((before.data if before is not None else b"") + points)
+            self._next_upload = self._timer() + _UPLOAD_INTERVAL
+            remote.client.put(remote.key, self._file.read_bytes())
 
     def _thin(self) -> None:
         points = parse_points(self._file.read_bytes())

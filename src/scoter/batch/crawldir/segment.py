@@ -9,6 +9,7 @@ segments/20261115033000/
   parse_data/ parse_text/ crawl_parse/   parts: page metadata, texts, outlinks
   FETCHED  PARSED                   empty files: the step is complete
   LOCK                              which command is fetching or parsing it
+  state.json                        in an object store, instead of FETCHED and PARSED: complete steps, valid parts
 ```
 
 Parts with the same name belong together. During a fetch, the part of ``crawl_fetch`` gets its name last and makes the
@@ -17,31 +18,40 @@ others valid; when pages are parsed separately, the part of ``parse_data`` does.
 
 from __future__ import annotations
 
-import os
+import shutil
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
 from scoter.engine.sources import TableSource
 from scoter.errors import UserError
 from scoter.plugins import Column
 from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.objects.copies import drop_copies, lock_file, process_folder
+from scoter.store.objects.leases import LeaseView
+from scoter.store.objects.path import StorePath
 from scoter.store.tables import PartLimits, PartSet
-from scoter.store.tables.local import LocalStorage
+from scoter.store.tables.local import storage_at
 from scoter.store.tables.schema import defaults_of, with_columns
-from scoter.store.tables.storage import this_process
+from scoter.store.tables.storage import StorageLock, this_process
+from scoter.store.warc import WarcPart
 
 LOCK = "LOCK"
+WORKERS_LOCK = "WORKERS"
 FETCHED = "FETCHED"
 PARSED = "PARSED"
 INFO_FILE = "segment.json"
+STATE = "state.json"
+"""The state of a segment in an object store, which replaces the empty files."""
 # A worker has five of these open at once, and writing a row group takes several times its size. It should not spend
 # its time on compression either.
 _BOUNDS = PartLimits(row_group_bytes=2 * 2**20, level=1, page_index=False)
@@ -73,13 +83,39 @@ class SegmentInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The segments it was merged from."""
 
 
+class SegmentState(msgspec.Struct, frozen=True):
+    """The content of ``state.json``: the complete steps, and the current attempt to fetch the segment.
+
+    ``parts`` are the finished parts of earlier attempts; those that a suspended one publishes later do not count.
+    """
+
+    done: frozenset[str] = frozenset()
+    attempt: int = 0
+    parts: frozenset[str] = frozenset()
+
+    def counts(self, part: str) -> bool:
+        """Return whether a part counts; its name has the number of its attempt."""
+        return part in self.parts or attempt_of(part) == self.attempt
+
+
+def attempt_of(part: str) -> int:
+    """Return the attempt that wrote a part of a fetch.
+
+    >>> attempt_of("part-000-002-00001.parquet"), attempt_of("part-00001.parquet")
+    (2, 0)
+    """
+    pieces = part.split("-")
+    return int(pieces[2]) if len(pieces) == 4 else 0
+
+
 class Segment:
-    """One segment on disk."""
+    """One segment on disk or in an object store."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = path.name
         self.content = path / "content"
+        self._fetched: SegmentState | None = None
 
     def __repr__(self) -> str:
         return f"Segment({self.name!r})"
@@ -104,45 +140,140 @@ class Segment:
 
     @property
     def is_fetched(self) -> bool:
-        return (self.path / FETCHED).exists()
+        return self._is_done(FETCHED)
 
     @property
     def is_parsed(self) -> bool:
-        return (self.path / PARSED).exists()
+        return self._is_done(PARSED)
 
     def finish(self, step: str) -> None:
         """Mark a step (``FETCHED``, ``PARSED``) as complete, durably."""
-        with disk_errors("finish the segment", self.path):
-            handle = os.open(self.path / step, os.O_CREAT | os.O_WRONLY, 0o644)
-            os.fsync(handle)
-            os.close(handle)
-            sync_folder(self.path)
+        if isinstance(self.path, StorePath):
+            state = self._state()
+            self._set_state(replace(state, done=state.done | {step}))
+        else:
+            storage_at(self.path).replace(step, b"")
+
+    def reopen(self, step: str) -> None:
+        """Mark a step as incomplete."""
+        if isinstance(self.path, StorePath):
+            state = self._state()
+            self._set_state(replace(state, done=state.done - {step}))
+        else:
+            with disk_errors("change the segment", self.path):
+                (self.path / step).unlink(missing_ok=True)
+
+    def remove_tables(self, names: Sequence[str]) -> None:
+        """Remove tables, each at once where folders can be renamed."""
+        for name in names:
+            if isinstance(self.path, StorePath):
+                storage_at(self.path).remove(name)
+                drop_copies(str(self.path / name))
+                continue
+            old = self.path / f".{name}"
+            with disk_errors("remove the table", self.path):
+                shutil.rmtree(old, ignore_errors=True)
+                if (self.path / name).exists():
+                    (self.path / name).rename(old)
+                    sync_folder(self.path)
+                    shutil.rmtree(old)
+
+    def adopt_state(self, draft: Segment) -> None:
+        """Take over the state of the local draft that this segment was uploaded from."""
+        done = frozenset(step for step in (FETCHED, PARSED) if draft._is_done(step))
+        if done:
+            self._set_state(SegmentState(done=done, parts=frozenset(draft.crawl_fetch().finished())))
+
+    def _is_done(self, step: str) -> bool:
+        if isinstance(self.path, StorePath):
+            return step in self._state().done
+        return (self.path / step).exists()
+
+    @property
+    def scratch(self) -> Path:
+        """The folder of temporary files, which is always local."""
+        return self.path / "tmp" if not isinstance(self.path, StorePath) else process_folder() / "segments" / self.name
+
+    @property
+    def workers_lock(self) -> Path:
+        """The file that the workers of this machine lock while they fetch this segment."""
+        if not isinstance(self.path, StorePath):
+            return self.path / WORKERS_LOCK
+        return lock_file(str(self.path / WORKERS_LOCK))
+
+    @property
+    def archive_drafts(self) -> Path:
+        """The folder in which archives are written."""
+        return self.content if not isinstance(self.content, StorePath) else self.scratch / "content"
+
+    def publish_archive(self, archive: WarcPart) -> None:
+        """Move a sealed archive and its index to the segment."""
+        archive.publish()
+        if isinstance(self.content, StorePath):
+            for file in (archive.path, archive.index_path):
+                self.content.client.upload((self.content / file.name).key, file)
+                file.unlink()
+
+    def begin_attempt(self, finished: Collection[str]) -> int:
+        """Begin an attempt to fetch the rest of the segment and return its number; the caller holds the lock."""
+        number = 1 + max(map(attempt_of, finished), default=0)
+        if isinstance(self.path, StorePath):
+            state = self._state()
+            number = max(number, 1 + state.attempt)
+            self._set_state(replace(state, attempt=number, parts=frozenset(finished)))
+        return number
+
+    def _state(self) -> SegmentState:
+        data = storage_at(self.path).read(STATE)
+        try:
+            return SegmentState() if data is None else msgspec.json.decode(data, type=SegmentState)
+        except msgspec.DecodeError as failure:
+            raise UserError(f"the file is damaged: {failure}", where=str(self.path / STATE)) from failure
+
+    def _set_state(self, state: SegmentState) -> None:
+        storage_at(self.path).replace(STATE, msgspec.json.encode(state, order="deterministic") + b"\n")
+
+    def _valid_parts(self, parts: list[str]) -> list[str]:
+        if not parts:
+            return parts
+        # Once all is fetched, no other parts become valid.
+        state = self._fetched = self._fetched or self._state()
+        if FETCHED not in state.done:
+            self._fetched = None
+        return list(filter(state.counts, parts))
 
     def crawl_generate(self, extra: Sequence[Column] = ()) -> PartSet:
         return PartSet(self.path / "crawl_generate", schemas.CRAWL_GENERATE, extra=extra, bounds=_BOUNDS)
 
     def crawl_fetch(self, extra: Sequence[Column] = ()) -> PartSet:
-        return PartSet(self.path / "crawl_fetch", schemas.CRAWL_FETCH, extra=extra, bounds=_BOUNDS)
+        return self._parts("crawl_fetch", schemas.CRAWL_FETCH, extra)
 
     def parse_data(self) -> PartSet:
-        return PartSet(self.path / "parse_data", schemas.PARSE_DATA, bounds=_BOUNDS)
+        return self._parts("parse_data", schemas.PARSE_DATA)
 
     def parse_text(self) -> PartSet:
-        return PartSet(
-            self.path / "parse_text", schemas.PARSE_TEXT, bounds=_BOUNDS, bulky=("text", "main_text", "markdown")
-        )
+        return self._parts("parse_text", schemas.PARSE_TEXT, bulky=("text", "main_text", "markdown"))
 
     def crawl_parse(self, extra: Sequence[Column] = ()) -> PartSet:
-        return PartSet(self.path / "crawl_parse", schemas.CRAWL_PARSE, extra=extra, bounds=_BOUNDS)
+        return self._parts("crawl_parse", schemas.CRAWL_PARSE, extra)
+
+    def _parts(self, name: str, schema: Any, extra: Sequence[Column] = (), bulky: Collection[str] = ()) -> PartSet:
+        parts = partial(PartSet, self.path / name, schema, extra=extra, bounds=_BOUNDS, bulky=bulky)
+        return parts(valid=self._valid_parts) if isinstance(self.path, StorePath) else parts()
 
     @contextmanager
-    def lock(self, command: str) -> Iterator[None]:
+    def lock(self, command: str) -> Iterator[StorageLock]:
         """Lock out other commands that fetch or parse this segment."""
-        lock = LocalStorage(self.path).lock(LOCK, this_process(command, datetime.now(UTC)))
+        lock = storage_at(self.path).lock(LOCK, this_process(command, datetime.now(UTC)), guards=(STATE,))
         try:
-            yield
+            yield lock
         finally:
             lock.release()
+
+    def check_lock(self, token: str) -> None:
+        """Raise unless a lock that another process took still belongs to it; a local lock ends with its process."""
+        if isinstance(self.path, StorePath):
+            LeaseView(self.path.client, (self.path / LOCK).key, token).check()
 
 
 class SegmentSources(Struct, frozen=True, kw_only=True):

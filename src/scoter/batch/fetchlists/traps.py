@@ -30,8 +30,7 @@ from scoter.core.traps import (
 )
 from scoter.core.url import Url, canonical
 from scoter.errors import UserError
-from scoter.store.disk import disk_errors
-from scoter.store.tables.local import LocalStorage
+from scoter.store.tables.local import storage_at
 
 TRAPS_FILE: Final = "traps.json"
 NEAR_DUPLICATES: Final = "near-duplicate pages"
@@ -155,13 +154,12 @@ def trap_names(crawl: CrawlDir) -> tuple[str, ...]:
 
 
 def _write(crawl: CrawlDir, state: _TrapState) -> None:
-    LocalStorage(crawl.path).replace(TRAPS_FILE, msgspec.json.encode(state) + b"\n")
+    storage_at(crawl.path).replace(TRAPS_FILE, msgspec.json.encode(state) + b"\n")
 
 
 def _read(crawl: CrawlDir) -> _TrapState:
     file = crawl.path / TRAPS_FILE
-    with disk_errors("read the possible traps", file):
-        data = file.read_bytes() if file.exists() else b"{}"
+    data = storage_at(crawl.path).read(TRAPS_FILE) or b"{}"
     try:
         return msgspec.json.decode(data, type=_TrapState)
     except msgspec.DecodeError as failure:

@@ -8,7 +8,6 @@ everything is on disk, so a killed job leaves no partial segment.
 from __future__ import annotations
 
 import itertools
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,7 @@ from scoter.batch.crawldir.segment import INFO_FILE, Segment, SegmentInfo
 from scoter.engine import Engine
 from scoter.engine.port import Rows
 from scoter.plugins import Column
-from scoter.store.disk import disk_errors, sync_folder
-from scoter.store.tables.local import LocalStorage
+from scoter.store.tables.local import storage_at
 from scoter.store.tables.schema import with_columns
 
 SORT_ORDER = ("segment", "list", "place", "url")
@@ -51,16 +49,14 @@ def write_segments(
         made = {}
         for number, draft in sorted(drafts.items()):
             data = msgspec.json.encode(msgspec.structs.replace(info, urls=counts[number])) + b"\n"
-            LocalStorage(draft.path).replace(INFO_FILE, data)
+            storage_at(draft.path).replace(INFO_FILE, data)
             name = crawl.new_segment_name(info.created)
-            with disk_errors("name the segment", draft.path):
-                draft.path.rename(crawl.segments / name)
-                sync_folder(crawl.segments)
+            crawl.publish_segment(draft, name)
             made[name] = counts[number]
         return made
     finally:
         for draft in drafts.values():
-            shutil.rmtree(draft.path, ignore_errors=True)
+            storage_at(draft.path).remove("")
 
 
 def _write(
@@ -68,7 +64,7 @@ def _write(
 ) -> dict[int, int]:
     counts: dict[int, int] = {}
     for number, segment_runs in itertools.groupby(_runs(file), key=lambda run: run[0]):
-        draft = drafts[number] = Segment(crawl.segments / f".new-{number}")
+        draft = drafts[number] = crawl.draft_segment(f"new-{number}")
         parts, counts[number] = draft.crawl_generate(columns), 0
         empty = pa.RecordBatch.from_pylist([], schema=parts.schema)
         by_list = itertools.groupby(segment_runs, key=lambda run: run[1])

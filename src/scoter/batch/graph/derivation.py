@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.graph.links import LiveLinks, count_links
 from scoter.batch.graph.site_links import SiteLinks, aggregate, is_once, read_site_links, relabelled
@@ -222,4 +223,4 @@ def _apply(update: GraphUpdate, changes: LinkChanges, values: Columns) -> None:
 
 def is_complete(crawl: CrawlDir) -> bool:
     """Return whether all graphs include all links: not if a run was killed."""
-    return not graph_tables(crawl).links.exists() or all(is_current(crawl, name) for name in GRAPHS)
+    return not table_exists(graph_tables(crawl).links) or all(is_current(crawl, name) for name in GRAPHS)

@@ -36,17 +36,17 @@ _BATCH = 4_096
 
 def save_robots(crawl: CrawlDir, config: Config, file: Path) -> TableSource | None:
     """Save what the cached robots.txt files say, one row per host; ``None`` if there is no cache."""
-    cache = crawl.path / ROBOTS_CACHE
-    if not cache.exists():
-        return None
     agents = tuple(filter(None, (config.agent.name, *config.http.robots_agents)))
     found: dict[str, Mapping[str, Any]] = {}
-    with SqliteRobotsCache(cache) as stored:
-        for origin, entry in stored.all():
-            row = _facts(origin, entry, agents)
-            # The cache is bounded, and so is this; of the origins of a host, https counts.
-            if row is not None and (row["url"] not in found or origin.startswith("https:")):
-                found[row["url"]] = row
+    with crawl.shared_file(ROBOTS_CACHE, publish=False) as cache:
+        if not cache.exists():
+            return None
+        with SqliteRobotsCache(cache) as stored:
+            for origin, entry in stored.all():
+                row = _facts(origin, entry, agents)
+                # The cache is bounded, and so is this; of the origins of a host, https counts.
+                if row is not None and (row["url"] not in found or origin.startswith("https:")):
+                    found[row["url"]] = row
     write_batches(file, ROBOTS, _batches(found))
     return file_source(file, ROBOTS)
 

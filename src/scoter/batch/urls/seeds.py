@@ -35,7 +35,8 @@ from scoter.core.schedule import LONGEST
 from scoter.core.url import canonical
 from scoter.errors import UrlError, UsageError
 from scoter.store.disk import disk_errors
-from scoter.store.tables.local import LocalStorage
+from scoter.store.objects.copies import local_file
+from scoter.store.tables.local import storage_at
 
 SCORE = "nutch.score"
 INTERVAL = "nutch.fetchInterval"
@@ -234,14 +235,13 @@ ANY_SCOPE = "any"
 
 def extend_scope(crawl: CrawlDir, scope: str, hosts: Iterable[str]) -> None:
     """Add hosts, or their registered domains, to the scope of a crawl."""
-    file = crawl.path / SCOPE_FILE
-    with disk_errors("read the crawl's scope", file):
-        # Bytes, because people may have edited it in any encoding; existing lines are kept as they are.
-        before = file.read_bytes().splitlines() if file.exists() else []
+    place = storage_at(crawl.path)
+    # Bytes, because people may have edited it in any encoding; existing lines are kept as they are.
+    before = (place.read(SCOPE_FILE) or b"").splitlines()
     names = {f"{scope} {(host if scope == 'host' else registered_domain(host)) or FILES}".encode() for host in hosts}
     new = sorted(names - set(before))
     if new:
-        LocalStorage(crawl.path).replace(SCOPE_FILE, b"".join(line + b"\n" for line in [*before, *new]))
+        place.replace(SCOPE_FILE, b"".join(line + b"\n" for line in [*before, *new]))
 
 
 def seed_hosts(seeds: Iterable[str]) -> set[str]:
@@ -259,8 +259,8 @@ def seed_hosts(seeds: Iterable[str]) -> set[str]:
 
 def with_scope(config: Config, crawl: CrawlDir) -> Config:
     """Return the configuration with the crawl's scope filter added, if the crawl has a scope."""
-    file: Path = crawl.path / SCOPE_FILE
-    if not file.exists() or SCOPE_FILTER in config.urlfilter.order:
+    if SCOPE_FILTER in config.urlfilter.order or not (crawl.path / SCOPE_FILE).is_file():
         return config
+    file = Path(local_file(str(crawl.path / SCOPE_FILE), refresh=True))
     chain = replace(config.urlfilter, order=(*config.urlfilter.order, SCOPE_FILTER), scope_file=file.absolute())
     return replace(config, urlfilter=chain)

@@ -177,9 +177,9 @@ class ParsedPart:
         if page.links:
             self.links.add_page(page.data[0], page.links)
 
-    def finish(self) -> None:
+    def finish(self, check_lock: Callable[[], None] = lambda: None) -> None:
         """Write the part to disk durably, then give the tables their names."""
-        _finish(self.tables)
+        _finish(self.tables, check_lock)
 
     def discard(self) -> None:
         """Remove the unfinished part."""
@@ -204,8 +204,9 @@ class FetchPart:
         self.name = name
         self.opened = opened
         self.rows = 0
+        self._segment = segment
         self._warc: WarcPart | None = None
-        self._warc_args = None if about is None else (segment.content, f"{segment.name}-{name}", about)
+        self._warc_args = None if about is None else (segment.archive_drafts, f"{segment.name}-{name}", about)
         self.parsed = ParsedPart(segment, name, extra) if parses else None
         try:
             self.fetches = RowBuffer(segment.crawl_fetch(extra), name)
@@ -231,10 +232,11 @@ class FetchPart:
             self._warc = WarcPart(folder, name, about, opened=self.opened)
         return self._warc.append(exchange)
 
-    def finish(self) -> None:
+    def finish(self, check_lock: Callable[[], None] = lambda: None) -> None:
         """Write the part to disk durably, then give the files their names, the fetches last."""
         parsed = self.parsed.tables if self.parsed is not None else ()
-        _finish([*([] if self._warc is None else [self._warc]), *parsed, self.fetches])
+        archive = [] if self._warc is None else [_SegmentArchive(self._segment, self._warc)]
+        _finish([*archive, *parsed, self.fetches], check_lock)
 
     def discard(self) -> None:
         """Remove the unfinished part."""
@@ -243,9 +245,24 @@ class FetchPart:
                 each.discard()
 
 
-def _finish(files: Sequence[WarcPart | RowBuffer]) -> None:
+class _SegmentArchive:
+    """The archive of a part, to be moved to its segment."""
+
+    def __init__(self, segment: Segment, archive: WarcPart) -> None:
+        self._segment = segment
+        self._archive = archive
+
+    def seal(self) -> None:
+        self._archive.seal()
+
+    def publish(self) -> None:
+        self._segment.publish_archive(self._archive)
+
+
+def _finish(files: Sequence[_SegmentArchive | RowBuffer], check_lock: Callable[[], None]) -> None:
     for each in files:
         each.seal()
+    check_lock()
     for each in files:
         each.publish()
 

@@ -42,10 +42,10 @@ from scoter.plugins import chain
 from scoter.store.arrow import limit_arrow_memory
 from scoter.store.disk import Scratch
 from scoter.store.host_holds import SqliteHostHolds
+from scoter.store.objects.path import any_path
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.warc.capture import ArchiveInfo
 
-WORKERS_LOCK = "WORKERS"
 STOP_WITHIN = 15.0
 _LAST = 1.0  # seconds to finish the last replies
 
@@ -64,6 +64,8 @@ class FetchTask(Struct, frozen=True, kw_only=True):
     parses: bool
     robots: str
     holds: str
+    lock: str = ""
+    """The token of the segment's lock, which is checked before a part is published."""
 
 
 class FetchTaskReport(Struct, frozen=True):
@@ -100,7 +102,7 @@ def run_worker(pipe: Connection) -> None:
 
 def _run_task(task: FetchTask, pipe: Connection) -> FetchTaskReport:
     """Run a task; user errors are reported, any other exception ends the worker with a traceback."""
-    with (Path(task.segment) / WORKERS_LOCK).open("ab") as file:
+    with Segment(any_path(task.segment)).workers_lock.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -115,7 +117,7 @@ class SegmentWorker:
     def __init__(self, task: FetchTask, pipe: Connection) -> None:
         self._task = task
         self._pipe = pipe
-        self._segment = Segment(Path(task.segment))
+        self._segment = Segment(any_path(task.segment))
         self._columns = plugin_columns(chain("scoring", task.config))
         self._about = _about(task.config) if task.config.fetch.store_content else None
         self._size = task.config.store.warc_size
@@ -130,7 +132,7 @@ class SegmentWorker:
         """Fetch the lists, until they end or the worker is asked to stop."""
         task, extra = self._task, column_names(self._columns)
         with (
-            Scratch(self._segment.path / "tmp", f"worker-{task.worker}") as scratch,
+            Scratch(self._segment.scratch, f"worker-{task.worker}") as scratch,
             closing(PageProcessor(task.config)) as pages,
             SqliteRobotsCache(Path(task.robots)) as robots,
             SqliteHostHolds(Path(task.holds)) as stored_holds,
@@ -197,14 +199,17 @@ class SegmentWorker:
             return  # one at a time: a slow disk makes parts longer, not more numerous
         if part.size >= self._size or datetime.now(UTC) - part.opened >= self._age:
             self._open = None
-            self._finishing = asyncio.create_task(asyncio.to_thread(part.finish))
+            self._finishing = asyncio.create_task(asyncio.to_thread(part.finish, self._check_lock))
 
     async def _finish_all(self) -> None:
         if self._finishing is not None:
             await self._finishing
         part, self._open = self._open, None
         if part is not None:
-            part.finish()
+            part.finish(self._check_lock)
+
+    def _check_lock(self) -> None:
+        self._segment.check_lock(self._task.lock)
 
     # The pipe
 

@@ -48,6 +48,11 @@ class StoreSettings(Section, frozen=True):
         "Age at which a part and its WARC file are closed; a killed fetch loses at most this much.",
         at_least=timedelta(seconds=1),
     )
+    lease: timedelta = setting(
+        timedelta(minutes=1),
+        "Time after which the lock of a killed or suspended command expires, in a crawl directory on an object store.",
+        at_least=timedelta(seconds=3),
+    )
     disk_floor: Size = setting(
         Size(2**30), "Free disk space below which a crawl stops and the live service refuses messages."
     )

@@ -41,7 +41,7 @@ class TantivyIndexWriter:
     Settings = TantivySettings
 
     def __init__(self, setup: Setup) -> None:
-        self._settings: TantivySettings = setup.settings
+        self.settings: TantivySettings = setup.settings
         self._folder = Path()
         self._run = IndexRun(directory=Path(), number=0)
         self._index: TextIndex | None = None
@@ -124,7 +124,7 @@ class TantivyIndexWriter:
         self._writer = self._index = None
 
     def _where(self, run: IndexRun) -> Path:
-        return self._settings.folder or run.directory / FOLDER
+        return self.settings.folder or run.directory / FOLDER
 
     def _created(self, documents: Sequence[Document]) -> TextIndex:
         samples = [text for document in documents for text in document.fields.get("content", ())]
@@ -136,7 +136,7 @@ class TantivyIndexWriter:
     def _start(self, index: TextIndex) -> None:
         self._index = index
         try:
-            self._writer = index.index.writer(heap_size=max(self._settings.memory, _SMALLEST_HEAP), num_threads=1)
+            self._writer = index.index.writer(heap_size=max(self.settings.memory, _SMALLEST_HEAP), num_threads=1)
         except ValueError as failure:
             if "lock" in str(failure).lower():
                 hint = "Wait until the other command ends. If there is none, remove .tantivy-writer.lock there."

@@ -98,6 +98,12 @@ class CassandraKeys:
         """Return all keys, oldest first."""
         return list(self._keys.values())
 
+    async def restore(self, key: ApiKey) -> None:
+        """Store a key of another service; its token stays valid."""
+        values = (_PART, key.id, msgspec.json.encode(replace(key, last_used=None)))
+        await self._session.run("INSERT INTO keys (part, id, value) VALUES (?, ?, ?)", *values)
+        self._keys[key.id] = key
+
     async def create(self, name: str, scopes: Sequence[str], rate: float | None = None) -> tuple[ApiKey, str]:
         """Create a key; return it with its token, which cannot be shown again."""
         key, token = new_key(name, scopes, rate, self._clock())

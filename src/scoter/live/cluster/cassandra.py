@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, Self
 
 from scoter.config.sections.cluster import CassandraSettings
@@ -131,6 +131,19 @@ class CassandraSession:
                 statement.set_is_idempotent(True)
             result = await session.execute(statement)
             return [row.as_tuple() for row in result]
+        except self._errors as error:
+            raise self._trouble(error) from None
+
+    async def pages(self, query: str, size: int = 500) -> AsyncIterator[list[tuple[Any, ...]]]:
+        """Yield the rows of a long result, a page at a time."""
+        try:
+            statement = (await self._session.create_prepared(query)).bind(page_size=size)
+            while True:
+                result = await self._session.execute(statement)
+                yield [row.as_tuple() for row in result]
+                if not result.has_more_pages():
+                    return
+                statement.set_page_state(result.page_state())
         except self._errors as error:
             raise self._trouble(error) from None
 

@@ -133,6 +133,11 @@ class GroupMember:
     def owns(self, place: Place) -> bool:
         return place in self._offsets
 
+    def is_unfinished(self, place: Place, offset: int) -> bool:
+        """Return whether this member owns a message that was received and is not done."""
+        offsets = self._offsets.get(place)
+        return offsets is not None and offset in offsets
+
     def finish(self, place: Place, offset: int) -> None:
         """Note that a message is done."""
         if (offsets := self._offsets.get(place)) is not None:

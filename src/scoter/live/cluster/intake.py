@@ -31,6 +31,7 @@ from scoter.live.records import Message, Priority
 from scoter.live.workers.shards import shard_of
 
 _OFFSET_BITS: Final = 40
+_GENERATION_SHIFT: Final = 64
 _MOST_PENDING: Final = 200_000
 _LEAST_QUEUED: Final = 200  # messages of a partition that are held in memory, at least
 _HELD: Final = 10  # times the concurrency
@@ -133,6 +134,7 @@ class KafkaIntake:
 class _OpenUrl(Struct):
     number: int
     place: Place
+    offset: int
     value: AcceptedUrl
     domain: str
     tries: int
@@ -189,6 +191,7 @@ class WorkerJournal:
         self._rows: dict[int, _OpenUrl] = {}
         self._lent: dict[int, _OpenUrl] = {}
         self._queues: dict[Priority, list[tuple[datetime, int]]] = {priority: [] for priority in Priority}
+        self._generation = 0
         self._ready: Counter[tuple[str, Priority]] = Counter()
         self._parked: dict[tuple[str, Priority], deque[_OpenUrl]] = {}
         self.member: GroupMember | None = None
@@ -198,6 +201,9 @@ class WorkerJournal:
     # PartitionOwner
 
     def assigned(self, places: Sequence[Place], since: float) -> None:
+        # A partition may come back while work that began before is still going on. That work has lost its entries:
+        # the same messages, received again, are other entries.
+        self._generation += 1
         _log.info("got %d partitions", len(places))
 
     async def revoked(self, places: Sequence[Place], *, is_lost: bool) -> None:
@@ -215,9 +221,10 @@ class WorkerJournal:
             priority = self._priorities[message.place[0]]
             domain = domain_of(value.url)
             number = self._numbers.number(priority, message.place[1], message.offset)
+            number |= self._generation << _GENERATION_SHIFT
             if value.priority is not priority:
                 value = msgspec.structs.replace(value, priority=priority)
-            self._add(_OpenUrl(number, message.place, value, domain, value.tries))
+            self._add(_OpenUrl(number, message.place, message.offset, value, domain, value.tries))
         self.on_news()
 
     def is_full(self, place: Place) -> bool:
@@ -304,7 +311,7 @@ class WorkerJournal:
         row = self._lent.get(entry)
         if row is None or row.reader != reader:
             return None
-        return row.place, self._numbers.place(entry)[2]
+        return row.place, row.offset
 
     def owns(self, domain: str, priority: Priority) -> bool:
         """Return whether this worker owns the partition of a domain."""

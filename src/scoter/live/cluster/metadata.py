@@ -7,7 +7,7 @@ is the time of the fetch, so the newest fetch wins in whatever order writes arri
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from struct import Struct as Layout
 from typing import Final
@@ -106,6 +106,14 @@ def _unpacked(url: str, value: bytes, *, is_direct: bool) -> StoredRecord:
         is_direct=is_direct,
         stale_for=stale * _MICROSECOND,
     )
+
+
+async def read_all(session: CassandraSession) -> AsyncIterator[StoredRecord]:
+    """Yield every record, aliases first: a direct record replaces one."""
+    for table in reversed(_TABLES):
+        async for rows in session.pages(f"SELECT url, value FROM {table}"):  # noqa: S608
+            for url, value in rows:
+                yield _unpacked(url, value, is_direct=table == "records")
 
 
 class CachedRecords:

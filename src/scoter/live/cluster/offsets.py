@@ -38,6 +38,10 @@ class PartitionOffsets:
         """Return the number of received offsets that are not done."""
         return len(self._open)
 
+    def __contains__(self, offset: int) -> bool:
+        """Return whether an offset was received and is not done."""
+        return offset in self._open
+
     def receive(self, offset: int) -> bool:
         """Note that an offset was received; return whether it must be processed."""
         if offset < self._next:  # repeated, after a seek

@@ -53,6 +53,15 @@ class FinishedUrl(Struct, frozen=True):
     onward: OutgoingMessage | None = None
 
 
+class _Claim(Struct, frozen=True):
+    """The calls of a transaction, their messages, the positions after these, and the membership in the group."""
+
+    calls: list[ThreadedCall]
+    done: dict[Place, list[int]]
+    positions: list[Any]
+    membership: Any
+
+
 class OutcomeTransactions(BatchThread):
     """Announces events and finishes their messages, many in one transaction, in a thread."""
 
@@ -111,25 +120,35 @@ class OutcomeTransactions(BatchThread):
             self._producer = None
             raise StoreUnavailable("Kafka: no answer in time") from None
 
-    def _without_done(self, calls: Sequence[ThreadedCall]) -> list[ThreadedCall]:
-        """Return the calls that no earlier attempt has finished, although it seemed to fail."""
-        committed = self._member.committed({call.work.place for call in calls}, self._seconds)
-        left = []
-        for call in calls:
+    def _claim(self, batch: Sequence[ThreadedCall]) -> _Claim:
+        """Return what a transaction can contain now; in the event loop, so that all of it belongs to one moment.
+
+        A partition gets a new owner only after this member's epoch has changed, and Kafka refuses the transaction of an
+        older epoch.
+        """
+        first = {(call.work.place, call.work.offset): call for call in reversed(batch) if call.result is None}
+        own = [call for place, call in reversed(first.items()) if self._member.is_unfinished(*place)]
+        done: dict[Place, list[int]] = {}
+        for call in own:
+            done.setdefault(call.work.place, []).append(call.work.offset)
+        return _Claim(own, done, self._member.positions_with(done), self._member.membership())
+
+    def _note_done(self, batch: Sequence[ThreadedCall]) -> None:
+        """Set the results of calls that an earlier attempt has finished, although it seemed to fail."""
+        left = [call for call in batch if call.result is None]
+        committed = self._member.committed({call.work.place for call in left}, self._seconds)
+        for call in left:
             position, done = committed.get(call.work.place, (0, set()))
             if call.work.offset < position or call.work.offset in done:
                 call.result = call.work
                 self._member.in_loop(partial(self._member.finish, call.work.place, call.work.offset))
-            else:
-                left.append(call)
-        return left
 
     def _commit(self, batch: Sequence[ThreadedCall], *, is_repeated: bool) -> None:
         producer = self._opened()
-        held = self._member.in_loop(lambda: set(self._member.places))
-        own = [call for call in batch if call.work.place in held and call.result is None]
         if is_repeated:
-            own = self._without_done(own)
+            self._note_done(batch)
+        claim = self._member.in_loop(lambda: self._claim(batch))
+        own = claim.calls
         if not own:
             return
         numbers: dict[int, int] = {}
@@ -141,9 +160,6 @@ class OutcomeTransactions(BatchThread):
 
             return report
 
-        done: dict[Place, list[int]] = {}
-        for call in own:
-            done.setdefault(call.work.place, []).append(call.work.offset)
         producer.begin_transaction()
         for at, call in enumerate(own):
             work: FinishedUrl = call.work
@@ -156,8 +172,7 @@ class OutcomeTransactions(BatchThread):
             producer.produce(
                 self._topic, event_values.encode(work.event), partition=0, headers=headers, on_delivery=reporter(at)
             )
-        positions = self._member.in_loop(lambda: self._member.positions_with(done))
-        producer.send_offsets_to_transaction(positions, self._member.membership(), self._seconds)
+        producer.send_offsets_to_transaction(claim.positions, claim.membership, self._seconds)
         producer.commit_transaction(self._seconds)
         producer.poll(0)
         self.count += 1
@@ -166,7 +181,7 @@ class OutcomeTransactions(BatchThread):
             if finished.event is not None:
                 finished = replace(finished, event=replace(finished.event, number=numbers.get(at, 0)))
             call.result = finished
-        self._member.in_loop(lambda: self._member.finish_all(done))
+        self._member.in_loop(lambda: self._member.finish_all(claim.done))
 
     def _opened(self) -> Any:
         import confluent_kafka

@@ -7,7 +7,7 @@ import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -16,6 +16,9 @@ import pyarrow.fs as arrow_fs
 
 from scoter.errors import UsageError
 from scoter.store.disk import disk_errors, sync_folder, try_lock
+from scoter.store.objects.client import is_url
+from scoter.store.objects.path import StorePath, any_path
+from scoter.store.objects.registry import client_of
 from scoter.store.tables.storage import Holder, Release, TableStorage, decode_holder, encode_holder, refusal
 
 _DRAFT = ".open"
@@ -27,6 +30,7 @@ class LocalStorage:
     """A folder on a local or mounted disk."""
 
     lasting_names = True
+    refuses_names = False
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
@@ -92,6 +96,8 @@ class LocalStorage:
     def finish(self, name: str, draft: Path) -> None:
         path = self.root / name
         with disk_errors("name the file", path):
+            if not path.parent.exists():
+                self.make(name.rpartition("/")[0])
             _sync_file(draft)
             try:
                 draft.replace(path)
@@ -160,7 +166,7 @@ class LocalStorage:
             elif path.is_dir() and not any(path.iterdir()):
                 path.rmdir()
 
-    def lock(self, name: str, holder: Holder) -> LocalStorageLock:
+    def lock(self, name: str, holder: Holder, guards: Sequence[str] = ()) -> LocalStorageLock:
         path = self.root / name
         with disk_errors("lock the table", path):
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
@@ -190,6 +196,8 @@ class LocalStorage:
 
 class LocalStorageLock:
     """A lock that the kernel releases when its process ends."""
+
+    token = ""
 
     def __init__(self, handle: int) -> None:
         self._handle: int | None = handle
@@ -230,12 +238,11 @@ def storage_at(path: str | Path | TableStorage, options: Mapping[str, Any] | Non
     >>> storage_at("crawl/crawldb").location("CURRENT").endswith("/crawl/crawldb/CURRENT")
     True
     """
-    if not isinstance(path, str | Path):
-        return path
-    text = str(path)
-    if isinstance(path, str) and "://" in text and not text.startswith("file://"):
-        # fsspec is slow to import, and most crawls are local.
+    if isinstance(path, str):
+        path = any_path(path) if options is None or not is_url(path) else StorePath(*client_of(path, options))
+    if isinstance(path, StorePath):
+        # The libraries of object stores are slow to import, and most crawls are local.
         from scoter.store.tables.remote import ObjectStorage
 
-        return ObjectStorage(text, options or {})
-    return LocalStorage(Path(text.removeprefix("file://")))
+        return ObjectStorage(path)
+    return LocalStorage(path) if isinstance(path, Path) else path

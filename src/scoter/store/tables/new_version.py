@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from scoter.errors import Defect, UsageError, UserError
 from scoter.plugins import Column
 from scoter.store.disk import disk_errors
+from scoter.store.objects.copies import local_file
 from scoter.store.tables.local import storage_at
 from scoter.store.tables.parquet import OpenPart, PartLimits, PartWriter, checksum, key_range
 from scoter.store.tables.replaced import count_positions
@@ -109,10 +110,10 @@ class NewVersion:
         # Checked first: a folder that is not a table is not even locked.
         refuse_foreign(self._place)
         self._place.make()
-        self._lock = self._place.lock(LOCK, this_process(self._writer, self._clock()))
+        self._lock = self._place.lock(LOCK, this_process(self._writer, self._clock()), guards=(CURRENT,))
         try:
             self.previous = current_manifest(self._place)
-            _, highest = sweep(self._place, self.previous, self._keep)
+            _, highest = sweep(self._place, self.previous, self._keep, check_lock=self._check_lock)
             # Numbers are never reused, so that a name never changes its meaning.
             self.version = max(highest, self.previous.version if self.previous else 0) + 1
             self._place.make(self.name)
@@ -224,7 +225,6 @@ class NewVersion:
             digest = checksum(opened)
             size = opened.tell()
         name = f"{self.name}/{REPLACED}/{part_name(next(self._numbers))}"
-        self._place.make(f"{self.name}/{REPLACED}")
         self._place.finish(name, file)
         self._replaced.append(ReplacedRows(name, size, rows, digest, parts))
 
@@ -234,9 +234,9 @@ class NewVersion:
             kept = self.workspace / "kept.parquet"
             with disk_errors("keep the file", Path(file)):
                 try:
-                    os.link(file, kept)
+                    os.link(local_file(file), kept)
                 except OSError:
-                    shutil.copyfile(file, kept)
+                    shutil.copyfile(local_file(file), kept)
             name = self._new_name()
             self._place.finish(name, kept)
             self._parts[name] = StoredPart(name.rsplit("/", 1)[-1], part.size, part.rows, part.xxh3_128)
@@ -284,14 +284,13 @@ class NewVersion:
         self._remove_workspace()
         self._announce(manifest)
         with suppress(UserError):  # the version is current by now; the next writer removes the rest
-            sweep(self._place, manifest, self._keep)
+            sweep(self._place, manifest, self._keep, check_lock=self._check_lock)
         return manifest
 
     def _announce(self, manifest: Manifest) -> None:
         self._place.replace(f"{self.name}/{MANIFEST}", encode(manifest))
         self._place.sync()  # sync the folder's name before anything refers to it
-        if self._lock is not None:
-            self._lock.check()
+        self._check_lock()
         self._announced = True
         self._place.replace(CURRENT, f"{self.name}\n".encode())
         self._committed = True
@@ -317,6 +316,10 @@ class NewVersion:
             shutil.rmtree(self._workspace, ignore_errors=True)
             self._workspace = None
 
+    def _check_lock(self) -> None:
+        if self._lock is not None:
+            self._lock.check()
+
     def _check_open(self) -> None:
         if self._lock is None or self._committed:
             raise Defect(f"{self!r} is not open for writing")
@@ -340,7 +343,7 @@ def clean(path: str | Path | TableStorage, *, keep: int = KEEP, options: Mapping
         raise no_table(place)
     lock = place.lock(LOCK, this_process("clean", utc_now()))
     try:
-        removed, _ = sweep(place, current_manifest(place), keep)
+        removed, _ = sweep(place, current_manifest(place), keep, check_lock=lock.check)
         return removed
     finally:
         lock.release()

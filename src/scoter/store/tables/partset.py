@@ -10,7 +10,7 @@ import os
 import re
 import secrets
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +40,15 @@ class PartSet:
         extra: Sequence[Column] = (),
         bounds: PartLimits | None = None,
         bulky: Collection[str] = (),
+        valid: Callable[[list[str]], list[str]] = lambda parts: parts,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        """``bulky`` columns hold long distinct texts: they get no dictionary and no statistics."""
+        """``bulky`` columns hold long distinct texts: they get no dictionary and no statistics.
+
+        ``valid`` returns which of the finished parts belong to the set; by default, all do.
+        """
         self._bulky = tuple(bulky)
+        self._valid = valid
         self.schema = with_columns(schema, extra)
         self._place = storage_at(folder, options)
         self.defaults = defaults_of(extra)
@@ -72,7 +77,7 @@ class PartSet:
 
     def finished(self) -> list[str]:
         """Return the names of the finished parts, in order."""
-        return sorted(name for name in self._place.entries() or () if name.endswith(PARQUET))
+        return self._valid(sorted(name for name in self._place.entries() or () if name.endswith(PARQUET)))
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -110,7 +115,7 @@ class PartSet:
     def _open(self, name: str) -> OpenPart:
         part = OpenPart(self._place, name, self.schema, self.defaults, self._bounds, self._bulky)
         # Checked once the draft is ours: another writer of this name may have finished in between.
-        if name in (self._place.entries() or ()):
+        if not self._place.refuses_names and name in (self._place.entries() or ()):
             part.discard()
             taken = UsageError("a part of this name already exists", where=self._place.location(name))
             raise taken from FileExistsError(name)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -30,6 +30,11 @@ class Holder(Struct, frozen=True, kw_only=True):
     started: datetime
     command: str
     token: str = ""
+    lease: float = 0.0
+    """Seconds after which the lock expires unless it is renewed; 0 if it lasts until it is removed."""
+    renewals: int = 0
+    process: str = ""
+    """What identifies the process among those of all machines, if known."""
 
     def __str__(self) -> str:
         since = self.started.isoformat(" ", "seconds")
@@ -69,6 +74,9 @@ class TableStorage(Protocol):
 
     lasting_names: bool
     """Whether a failed ``replace`` certainly did not happen; false if it may still arrive."""
+
+    refuses_names: bool
+    """Whether ``finish`` refuses a name that exists."""
 
     @property
     def filesystem(self) -> Any:
@@ -116,8 +124,12 @@ class TableStorage(Protocol):
     def remove_version(self, name: str, manifest: str, spared: frozenset[str] = frozenset()) -> bool:
         """Remove a version, its manifest first, except the spared files in it; return false if a reader holds it."""
 
-    def lock(self, name: str, holder: Holder) -> StorageLock:
-        """Become the only writer, or raise an error that names it."""
+    def lock(self, name: str, holder: Holder, guards: Sequence[str] = ()) -> StorageLock:
+        """Become the only writer, or raise an error that names it.
+
+        ``guards`` are small files that a former holder must not replace any more, even if it does not know yet that
+        its lock has expired.
+        """
 
     def break_lock(self, name: str) -> Holder | None:
         """Remove a lock that a killed writer left, and return its holder."""
@@ -128,6 +140,9 @@ class TableStorage(Protocol):
 
 class StorageLock(Protocol):
     """The right to write, until it is released."""
+
+    token: str
+    """What identifies the lock to other processes that work for its holder."""
 
     def check(self) -> None:
         """Raise unless the lock is still ours."""

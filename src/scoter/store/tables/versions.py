@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -232,11 +232,14 @@ def refuse_foreign(place: TableStorage) -> None:
             raise UsageError(f"this folder is not a table: it holds {foreign[0]}", where=place.location(), hint=hint)
 
 
-def sweep(place: TableStorage, current: Manifest | None, keep: int = KEEP) -> tuple[list[str], int]:
+def sweep(
+    place: TableStorage, current: Manifest | None, keep: int = KEEP, *, check_lock: Callable[[], None] = lambda: None
+) -> tuple[list[str], int]:
     """Remove versions that never became current or are no longer kept, unless a reader holds them.
 
     Files of a removed version that a remaining one needs are left. Returns the names of the removed versions, and the
-    highest version number. The caller must hold the table's lock.
+    highest version number. The caller must hold the table's lock; ``check_lock`` is called after listing the versions,
+    so that none of a later holder can be among them.
     """
     entries = place.entries() or {}
     numbers = {number: name for name in sorted(entries) if (number := version_number(name)) is not None}
@@ -245,13 +248,15 @@ def sweep(place: TableStorage, current: Manifest | None, keep: int = KEEP) -> tu
     if _LEFT in entries:
         place.remove(_LEFT)
     kept = _chain(place, current, keep)
+    check_lock()
     needed = {path for manifest in kept.values() if manifest is not None for path in manifest.paths()}
     removed = []
     # Newest first: a version needs only files of older ones, so it is known by then which of them remain.
     for number in sorted(numbers.keys() - kept.keys(), reverse=True):
         name = numbers[number]
         spared = _below(name, needed)
-        inside = place.entries(name) or {}
+        # Listing costs a request in an object store, where a version without shared files is removed in any case.
+        inside = (place.entries(name) or {}) if spared or place.lasting_names else {}
         if spared and inside.keys() <= {file.partition("/")[0] for file in spared}:
             continue  # removed before; only shared files are left
         if place.remove_version(name, FORMER_MANIFEST if FORMER_MANIFEST in inside else MANIFEST, spared):

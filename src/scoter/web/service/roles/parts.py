@@ -95,7 +95,7 @@ async def trim(parts: ClusterParts, member: GroupMember, every: float = _TRIM_EV
         more = {place: offset for place, offset in done.items() if offset > deleted.get(place, 0)}
         try:
             await asyncio.to_thread(delete_before, admin, more)
-        except KafkaException as error:  # they are deleted next time
+        except (KafkaException, TimeoutError) as error:  # they are deleted next time
             _log.info("cannot delete finished messages: %s", error)
         else:
             deleted |= more

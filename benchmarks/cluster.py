@@ -1,0 +1,121 @@
+"""Measure the live service on several machines next to the embedded one: CPU time per URL, per lookup, and scaling.
+
+    python -m benchmarks.cluster [--urls 2000]
+
+Both fetch the same pages of a synthetic web. The figures are CPU time of Scoter's own processes, without Kafka and
+Cassandra, which must be running (``make cluster-up``). Fails if a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import secrets
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tests.live.cluster.running import Cluster, cluster
+from tests.web.service.running import Service, family, pages, service
+
+from scoter.simweb import WebSpec, running
+from scoter.web.service.process import cpu_time
+
+WEB = WebSpec(hosts=400, pages=8_000, page_bytes=8_000)
+PER_MESSAGE = 10
+LOOKUPS = 40
+TOGETHER = 250
+MOST_RATIO = 2.5
+LEAST_SCALING = 0.9
+MOST_LOOKUP = 6.0  # milliseconds of CPU time for 250 URLs
+PATIENCE = 900.0
+
+
+def cpu_of(roots: Sequence[int]) -> float:
+    """Return the CPU seconds of processes and their descendants."""
+    pids = {pid for root in roots for pid in (root, *family(root))}
+    return sum(cpu_time(pid) or 0.0 for pid in pids)
+
+
+def submit_all(live: Service, urls: Sequence[str], name: str) -> None:
+    for start in range(0, len(urls), PER_MESSAGE):
+        while live.submit(*urls[start : start + PER_MESSAGE], id=f"{name}-{start}", force=True).status != 202:
+            time.sleep(0.2)
+
+
+def until(is_done: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_done():
+        if time.monotonic() > deadline:
+            raise SystemExit("it took too long")
+        time.sleep(0.5)
+
+
+def finished(live: Service) -> int:
+    return sum(count for name, count in live.get("/v1/stats").json["counts"].items() if name.startswith("urls."))
+
+
+def embedded(folder: Path, port: int, urls: Sequence[str]) -> float:
+    """Return the CPU milliseconds per URL of the embedded service."""
+    with service(folder, port) as live:
+        submit_all(live, urls[:PER_MESSAGE], "warm")
+        until(lambda: finished(live) >= PER_MESSAGE)
+        began = cpu_of([live.process.pid])
+        submit_all(live, urls, "all")
+        until(lambda: finished(live) >= PER_MESSAGE + len(urls))
+        return (cpu_of([live.process.pid]) - began) / len(urls) * 1e3
+
+
+def clustered(folder: Path, port: int, urls: Sequence[str], workers: int) -> tuple[float, float, float]:
+    """Return the CPU milliseconds per URL of all roles and of the workers, and those of a lookup of 250 URLs."""
+    prefix = f"bench{secrets.token_hex(3)}"
+    roles = ["api", "fetcher", *["worker"] * workers]
+    with cluster(folder, port, prefix, roles) as live:
+        submit_all(live.api, urls[:PER_MESSAGE], f"{prefix}-warm")
+        until(lambda: len(live.announced()) >= PER_MESSAGE)
+        all_began, workers_began = _cpu(live), _cpu(live, "worker")
+        submit_all(live.api, urls, f"{prefix}-all")
+        until(lambda: len(live.events()) >= PER_MESSAGE + len(urls))
+        spent = (_cpu(live) - all_began) / len(urls) * 1e3
+        by_workers = (_cpu(live, "worker") - workers_began) / len(urls) * 1e3
+        batches = [urls[(start * TOGETHER) % (len(urls) - TOGETHER) :][:TOGETHER] for start in range(LOOKUPS)]
+        began = _cpu(live, "api")
+        for batch in batches:
+            got = live.api.ask("POST", "/v1/urls/lookup", {"urls": batch})
+            assert got.status == 200
+            assert all(record["state"] == "ok" for record in got.json["results"])
+        return spent, by_workers, (_cpu(live, "api") - began) / LOOKUPS * 1e3
+
+
+def _cpu(live: Cluster, role: str = "") -> float:
+    return cpu_of([each.process.pid for each in live.roles if role in ("", each.role)])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--urls", type=int, default=2_000)
+    asked = parser.parse_args()
+    urls = pages(WEB, asked.urls)
+    with tempfile.TemporaryDirectory() as folder, running(WEB) as web:
+        alone = embedded(Path(folder) / "embedded", web.port, urls)
+        found = {many: clustered(Path(folder) / f"c{many}", web.port, urls, many) for many in (1, 2, 3)}
+    ratio = found[1][0] / alone
+    scaling = found[1][1] / max(found[2][1], found[3][1])
+    lookup = min(each[2] for each in found.values())
+    figures = {
+        "URLs": len(urls),
+        "embedded, ms CPU per URL": round(alone, 2),
+        **{f"{many} workers, ms CPU per URL": round(each[0], 2) for many, each in found.items()},
+        **{f"{many} workers, ms CPU per URL in the workers": round(each[1], 2) for many, each in found.items()},
+        f"ratio (at most {MOST_RATIO})": round(ratio, 2),
+        f"scaling per CPU second (at least {LEAST_SCALING})": round(scaling, 2),
+        f"lookup of {TOGETHER} URLs, ms CPU (at most {MOST_LOOKUP})": round(lookup, 2),
+    }
+    print(json.dumps(figures, indent=2))
+    return 0 if ratio <= MOST_RATIO and scaling >= LEAST_SCALING and lookup <= MOST_LOOKUP else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
