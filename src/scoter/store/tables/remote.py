@@ -147,8 +147,9 @@ class ObjectStorage:
         if not spared:
             self.remove(name)
             return True
-        kept = {self._key(f"{name}/{file}") for file in spared}
-        gone = [key for key in self._client.tree(self._key(name)) if key not in kept]
+        # Stores differ in whether keys start with a slash.
+        found = self._client.tree(self._key(name))
+        gone = [key for key in found if key.rpartition(f"/{name}/")[2] not in spared]
         for key in gone:
             drop_copies(self._client.url(key))
         if gone:
