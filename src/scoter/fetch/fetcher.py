@@ -266,17 +266,10 @@ class Fetcher:
 
     def snapshot(self) -> Snapshot:
         """Return how far the fetcher is, and why it is not faster."""
-        feeder, scheduler = self._feeder, self._scheduler
+        feeder, scheduler, now = self._feeder, self._scheduler, self._clock()
         trouble = f"the queues cannot spill to disk ({feeder.spill_error})" if feeder.spill_error else ""
-        return self._rates.snapshot(
-            self.count,
-            scheduler.stats(),
-            feeder.queued,
-            scheduler.bench.slowest(5),
-            self._clock(),
-            trouble,
-            is_fed=self._is_fed,
-        )
+        stats, slowest = scheduler.stats(), scheduler.bench.slowest(5)
+        return self._rates.snapshot(self.count, stats, feeder.queued, slowest, now, trouble, is_fed=self._is_fed)
 
     # From the source
 

@@ -11,6 +11,7 @@
 - ``parser_pool``     processes that parse what may take long, in a fair order
 - ``workers/``        the processes that fetch
 - ``sqlite/``         the stores in one SQLite file
+- ``cluster/``        the stores, queues and fetchers of a service on several machines
 - ``journal_rules``   rules of the journal that do not depend on the database
 - ``keys``            API keys
 - ``content/``        the archive and the log of outcomes

@@ -13,6 +13,9 @@
 - ``access``     API keys and message ids
 - ``robots``     the shared robots.txt cache
 - ``requests``   the worker's request queues, served by fetchers
+- ``deliveries``  deliveries to callbacks
+- ``tail``       reads partitions without a consumer group
+- ``migration``  moves the data of a service between its directory and a cluster
 - ``fetcher``    a fetcher: partitions of domains, leases, and what it hands over
 
 ``docs/live-cluster.md`` has the design and the arguments for its guarantees.
