@@ -19,7 +19,7 @@ from scoter.store.tables import Manifest, clean
 from scoter.store.tables.replaced import POSITIONS
 
 
-@pytest.fixture(params=["folder", "memory", "s3"])
+@pytest.fixture(params=["folder", "s3"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return make_store(request.param, tmp_path)
 
