@@ -140,7 +140,8 @@ def test_suspended_writer_publishes_nothing_after_its_lease_expired(root: StoreP
     time.sleep(SHORT + 3.5)
 
     other = writer(url, "commit", "never")
-    assert other.wait(60) == 0
+    told, _ = other.communicate(timeout=60)
+    assert other.returncode == 0, told
     os.kill(late.pid, signal.SIGCONT)
     out, _ = late.communicate(timeout=60)
 

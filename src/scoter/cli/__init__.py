@@ -11,7 +11,6 @@ What commands share:
 - ``output``       messages, colours, widths and the status line
 - ``results``      prints tables, JSON and CSV, and writes dumps to files
 - ``keys``         options that create, list and revoke API keys
-- ``cluster``      runs one part of a live service on several machines, for ``serve``
 - ``job_commands``  the commands that ``ui`` can run as jobs, derived from their options
 - ``parsecheck/``  how ``parsechecker`` and ``indexchecker`` examine a document
 

@@ -119,3 +119,24 @@ async def test_outcomes_of_a_moved_partition_are_recorded_by_its_new_owner_only(
                     await asyncio.sleep(0.05)
 
     assert sorted(await announced(ready)) == sorted(names)
+
+
+async def test_full_partition_is_paused_and_resumed(ready: Config) -> None:
+    names = [f"n{number}" for number in range(60)]
+    async with worker(ready, "first") as first:
+        full = True
+
+        def is_full(place: object) -> bool:
+            return full
+
+        first.journal.is_full = is_full  # type: ignore[method-assign]
+        await send(ready, names[0])
+        entries = await first.opened(1)
+        await send(ready, *names[1:])
+        await asyncio.sleep(1.0)
+        assert await first.journal.open("first", 100, LEASE) == []
+
+        full = False
+        entries += await first.opened(59)
+        assert all(await first.record(entries))
+    assert sorted(await announced(ready)) == sorted(names)

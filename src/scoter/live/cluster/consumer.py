@@ -25,10 +25,28 @@ from scoter.live.cluster.offsets import PartitionOffsets, decoded_offsets
 _BATCH: Final = 500
 _POLL: Final = 0.05  # seconds
 _LONGEST_STOP: Final = 45.0
+_HANGS: Final = 3.0  # seconds after which a commit counts as hanging
 _log = logging.getLogger(__name__)
 
 Place: TypeAlias = tuple[str, int]
 """A topic and the number of one of its partitions."""
+
+
+def within_time(work: Callable[[], Any], seconds: float) -> Any:
+    """Return the result of a call of librdkafka; raise ``TimeoutError`` if it hangs, as some do after a restart.
+
+    The call has a thread of its own, which is left behind in that case.
+    """
+    done: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="librdkafka-call", daemon=True).start()
+    return done.result(seconds)
 
 
 class ReceivedMessage(Struct, frozen=True):
@@ -82,6 +100,8 @@ class GroupMember:
         self._commits = commits
         self._offsets: dict[Place, PartitionOffsets] = {}
         self._paused: set[Place] = set()
+        self._membership: Any = None
+        self._is_outdated = True
         self._loop = asyncio.get_running_loop()
         self._is_closed = threading.Event()
         self._consumer = confluent_kafka.Consumer(
@@ -178,9 +198,17 @@ class GroupMember:
             for each in found
         }
 
+    @property
     def membership(self) -> Any:
-        """Return this member's identity, for a transaction."""
-        return self._consumer.consumer_group_metadata()
+        """This member's identity, for a transaction; ``None`` at first.
+
+        An outdated one is safe: Kafka refuses its transactions. Then call ``renew_membership``.
+        """
+        return self._membership
+
+    def renew_membership(self) -> None:
+        """Ask for this member's identity again."""
+        self._is_outdated = True
 
     def _position(self, place: Place, offset: int, text: str) -> Any:
         return self._kafka.TopicPartition(place[0], place[1], offset, text)
@@ -204,9 +232,12 @@ class GroupMember:
         while not self._is_closed.is_set():
             try:
                 found = self._consumer.consume(_BATCH, timeout=_POLL)
-                if found:
-                    self.in_loop(partial(self._receive, found))
-                self._pause_full()
+                if self._is_outdated and not self._commits:
+                    # Here, because the call may hang while another thread polls.
+                    self._is_outdated = False
+                    self._membership = self._consumer.consumer_group_metadata()
+                if found or self._paused:
+                    self._pause(self.in_loop(partial(self._receive, found)))
             except self._kafka.KafkaException as error:
                 _log.warning("cannot read from Kafka: %s", error)
             except RuntimeError:  # the loop or the consumer is closed
@@ -214,7 +245,8 @@ class GroupMember:
             except Exception:
                 _log.exception("cannot handle messages")
 
-    def _receive(self, found: Sequence[Any]) -> None:
+    def _receive(self, found: Sequence[Any]) -> set[Place]:
+        """Pass messages to the owner; return the partitions that are full."""
         messages = []
         for each in found:
             if each.error() is not None:
@@ -225,17 +257,18 @@ class GroupMember:
                 messages.append(ReceivedMessage(place, offset, each.value(), each.key(), tuple(each.headers() or ())))
         if messages:
             self._owner.received(messages)
+        return {place for place in self._offsets if self._owner.is_full(place)}
 
-    def _pause_full(self) -> None:
-        full = self.in_loop(lambda: {place for place in self._offsets if self._owner.is_full(place)})
-        self._paused &= set(self._offsets)
-        more, less = full - self._paused, self._paused - full
-        with suppress(self._kafka.KafkaException):  # a partition was just taken away
-            if more:
-                self._consumer.pause([self._kafka.TopicPartition(*place) for place in more])
-            if less:
-                self._consumer.resume([self._kafka.TopicPartition(*place) for place in less])
-            self._paused = set(full)
+    def _pause(self, full: set[Place]) -> None:
+        """Read from no partition that is full."""
+        for places, change in (
+            (full - self._paused, self._consumer.pause),
+            (self._paused - full, self._consumer.resume),
+        ):
+            for place in places:
+                with suppress(self._kafka.KafkaException):  # the partition was just taken away
+                    change([self._kafka.TopicPartition(*place)])
+        self._paused = full
 
     def _on_assign(self, consumer: Any, partitions: Sequence[Any]) -> None:
         since = lease_now()
@@ -248,6 +281,8 @@ class GroupMember:
         consumer.incremental_assign(
             [self._kafka.TopicPartition(*place, offsets.position) for place, offsets in starts.items()]
         )
+
+        self._is_outdated = True
 
         def assigned() -> None:
             self._offsets.update(starts)
@@ -277,9 +312,10 @@ class GroupMember:
             ]
         )
         if self._commits and last and not is_lost:
-            with suppress(self._kafka.KafkaException):  # the next owner repeats some work
-                consumer.commit(offsets=last, asynchronous=False)
+            with suppress(self._kafka.KafkaException, TimeoutError):  # the next owner repeats some work
+                within_time(lambda: consumer.commit(offsets=last, asynchronous=False), _HANGS)
         consumer.incremental_unassign(list(partitions))
+        self._is_outdated = True
 
     def _commit_all(self) -> None:
         while not self._is_closed.wait(self._commits):
@@ -290,11 +326,12 @@ class GroupMember:
                 )
                 if not positions:
                     continue
-                committed = self._consumer.commit(offsets=positions, asynchronous=False)
+                commit = partial(self._consumer.commit, offsets=positions, asynchronous=False)
+                committed = within_time(commit, _HANGS)
                 if all(each.error is None for each in committed):
                     self._loop.call_soon_threadsafe(self._owner.confirmed, began)
-            except self._kafka.KafkaException as error:
-                _log.info("cannot commit: %s", error)
+            except (self._kafka.KafkaException, TimeoutError) as error:
+                _log.info("cannot commit: %s", error or "no answer in time")
             except RuntimeError:
                 return
             except Exception:

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -24,7 +22,7 @@ from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.core.url import Url
 from scoter.errors import StoreUnavailable
 from scoter.live.clock import utc_now
-from scoter.live.cluster.consumer import GroupMember, Place
+from scoter.live.cluster.consumer import GroupMember, Place, within_time
 from scoter.live.cluster.deliveries import CALLBACK
 from scoter.live.cluster.intake import WorkerJournal
 from scoter.live.cluster.kafka import LoggedErrors, OutgoingMessage, client_options, quiet_logger, store_trouble
@@ -36,8 +34,9 @@ from scoter.live.threaded_calls import BatchThread, ThreadedCall
 
 _MOST_WAITING: Final = 10_000
 _TOGETHER: Final = 1_000
-_APART: Final = 0.02  # seconds between transactions: each costs some requests, however many outcomes it has
-_ATTEMPTS: Final = 4
+_APART: Final = 0.05  # seconds between transactions: each costs some requests, however many outcomes it has
+_ATTEMPTS: Final = 5
+_PAUSE: Final = 0.1  # seconds before the second attempt; the next ones wait twice as long each
 _HANGS: Final = 3  # times the timeout, after which a call of librdkafka counts as hanging
 _decode_record = msgspec.json.Decoder(UrlRecord).decode
 _log = logging.getLogger(__name__)
@@ -92,7 +91,7 @@ class OutcomeTransactions(BatchThread):
             except Exception as raised:
                 error = raised
                 self._abort(raised)
-                time.sleep(_APART * 2**attempt)
+                time.sleep(_PAUSE * 2**attempt)
             else:
                 break
         else:
@@ -102,19 +101,8 @@ class OutcomeTransactions(BatchThread):
 
     def _within_time(self, work: Callable[[], None]) -> None:
         """Run something in a thread that is given up if it hangs, as librdkafka may after a broker was restarted."""
-        done: Future[None] = Future()
-
-        def run() -> None:
-            try:
-                work()
-            except BaseException as error:
-                done.set_exception(error)
-            else:
-                done.set_result(None)
-
-        threading.Thread(target=run, name="transaction", daemon=True).start()
         try:
-            done.result(_HANGS * self._seconds)
+            within_time(work, _HANGS * self._seconds)
         except TimeoutError:
             # A new producer with the same transactional.id fences this one: whatever it does later has no effect.
             self._producer = None
@@ -131,7 +119,7 @@ class OutcomeTransactions(BatchThread):
         done: dict[Place, list[int]] = {}
         for call in own:
             done.setdefault(call.work.place, []).append(call.work.offset)
-        return _Claim(own, done, self._member.positions_with(done), self._member.membership())
+        return _Claim(own, done, self._member.positions_with(done), self._member.membership)
 
     def _note_done(self, batch: Sequence[ThreadedCall]) -> None:
         """Set the results of calls that an earlier attempt has finished, although it seemed to fail."""
@@ -151,6 +139,8 @@ class OutcomeTransactions(BatchThread):
         own = claim.calls
         if not own:
             return
+        if claim.membership is None:
+            raise StoreUnavailable("Kafka: not a member of the group yet")
         numbers: dict[int, int] = {}
 
         def reporter(at: int) -> Callable[[Any, Any], None]:
@@ -206,6 +196,7 @@ class OutcomeTransactions(BatchThread):
     def _abort(self, raised: Exception) -> None:
         """End a transaction that failed, so that the next one can begin."""
         self.aborted += 1
+        self._member.renew_membership()
         _log.warning("transaction aborted: %s", store_trouble(raised).message)
         if self._producer is None:
             return

@@ -86,6 +86,7 @@ class TopicTail:
         self._is_closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"{name}-tail", daemon=True)
         self.first = 0  # the oldest offset
+        self._known_end = 0
         self.next = 0  # the offset after the newest message that was read
 
     async def start(self) -> None:
@@ -99,7 +100,7 @@ class TopicTail:
             except StoreUnavailable as error:
                 _log.warning("waiting for Kafka: %s", error)
                 await asyncio.sleep(_WAIT)
-        self.first, self.next = low, low if self._from_start else high
+        self.first, self.next, self._known_end = low, low if self._from_start else high, high
         await asyncio.to_thread(self._assign, self.next)
         self._thread.start()
         if self._from_start:
@@ -128,12 +129,13 @@ class TopicTail:
             try:
                 found = self._consumer.consume(_BATCH, timeout=_POLL)
                 messages = [_received(self._place, each) for each in found if each.error() is None]
-                position = self._consumer.position(self._consumer.assignment())[0].offset
-                if messages or position > self.next:
+                if messages or self.next < self._known_end:
+                    # Behind the last message there may be offsets of transactions.
+                    position = self._consumer.position(self._consumer.assignment())[0].offset
                     self._loop.call_soon_threadsafe(self._pass_on, messages, position)
                 if time.monotonic() - looked > _WATERMARKS:
                     looked = time.monotonic()
-                    self.first = self._watermarks()[0]
+                    self.first, self._known_end = self._watermarks()
             except StoreUnavailable:
                 pass
             except RuntimeError:  # the loop or the consumer is closed
