@@ -69,14 +69,13 @@ def source_of(
 ) -> TableSource:
     """Return a table, a set of parts or another source as a source, with all columns or only those named."""
     schema = stored.schema if columns is None else pa.schema([stored.schema.field(name) for name in columns])
-    has_replaced = not isinstance(stored, PartSet)
     return TableSource(
         files=stored.files,
         schema=schema,
         defaults=stored.defaults,
         is_sorted=is_sorted,
-        replaced=stored.replaced if has_replaced else (),
-        changed=stored.changed if has_replaced else frozenset(),
+        replaced=() if isinstance(stored, PartSet) else stored.replaced,
+        changed=frozenset() if isinstance(stored, PartSet) else stored.changed,
     )
 
 
@@ -294,8 +293,9 @@ def file_key_range(file: str) -> tuple[str | None, str | None]:
 def _key_bounds(group: Any, key: int | None) -> tuple[str | None, str | None]:
     statistics = group.column(key).statistics if key is not None else None
     # Writers may leave out the statistics of long texts.
-    has_bounds = statistics is not None and statistics.has_min_max
-    return (str(statistics.min), str(statistics.max)) if has_bounds else (None, None)
+    if statistics is None or not statistics.has_min_max:
+        return None, None
+    return str(statistics.min), str(statistics.max)
 
 
 def _every(group: RowGroup, step: int) -> Iterator[str]:

@@ -147,7 +147,7 @@ class Table(Closing):
 
     def verify(self) -> None:
         """Read every file, and raise if its checksum is wrong."""
-        for part in (*self.manifest.parts, *self.manifest.replaced):
+        for part in self._all_files():
             file = self._place.open(self._name(part))
             if file is None:
                 raise self._gone(part)
@@ -161,7 +161,7 @@ class Table(Closing):
 
     def _check_sizes(self) -> None:
         folders: dict[str, Mapping[str, int | None]] = {}
-        for part in (*self.manifest.parts, *self.manifest.replaced):
+        for part in self._all_files():
             folder, _, name = self._name(part).rpartition("/")
             if folder not in folders:
                 folders[folder] = self._place.entries(folder) or {}
@@ -190,6 +190,9 @@ class Table(Closing):
     def _damaged(self, part: StoredPart | ReplacedRows, how: str) -> UserError:
         hint = "To go back to the previous version, write its name to CURRENT."
         return UserError(f"the file is damaged: {how}", where=self._place.location(self._name(part)), hint=hint)
+
+    def _all_files(self) -> list[StoredPart | ReplacedRows]:
+        return [*self.manifest.parts, *self.manifest.replaced]
 
     def _name(self, part: StoredPart | ReplacedRows) -> str:
         return self.manifest.path(part)
