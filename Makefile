@@ -243,8 +243,10 @@ replay: $(DEV) $(REPLAY_VENV)/.ready ## Replay every page of a crawl with pywb f
 	@$(BIN)/python -m tests.long.replay --tools $(REPLAY_VENV)/bin
 
 ROWS ?= 10000000
-bench-tables: $(DEV) ## Measure the jobs over a crawldb of ROWS (10 million) URLs.
+ROUNDS ?= 30
+bench-tables: $(DEV) ## Measure the jobs over a crawldb of ROWS (10 million) URLs, and ROUNDS (30) small updates of it.
 	@$(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
+	@$(BIN)/python -m benchmarks.table_rounds --rows $(ROWS) --rounds $(ROUNDS)
 
 NODES ?= 10000000
 LINKS ?= 100000000

@@ -31,6 +31,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import FETCHED, INFO_FILE, PARSED, Segment, SegmentInfo
 from scoter.config.units import read_size
 from scoter.engine.duckdb import ROW_GROUP_BYTES
+from scoter.engine.sql import live_sql
 from scoter.store.tables import Table
 
 T = TypeVar("T")
@@ -72,16 +73,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if missed else 0
 
 
-def measured(crawl: CrawlDir, command: tuple[str, ...], memory: str, rows: int, settings: Sequence[str]) -> bool:
-    """Run a command, print its cost, undo its result, and return whether it met its targets."""
-    begun = time.monotonic()
+def run(crawl: CrawlDir, command: tuple[str, ...], memory: str, settings: Sequence[str]) -> tuple[int, float, int]:
+    """Run a command; return its exit status, CPU seconds and peak memory."""
     more = [word for setting in settings for word in ("-D", setting)]
     words = [command[0], str(crawl.path), *command[1:], "--quiet", "-D", f"engine.memory_limit={memory}", *more]
     said = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     python = [sys.executable, "-m", "scoter.cli.main"]
     child = os.posix_spawn(sys.executable, [*python, *words], os.environ, file_actions=said)
     _, status, used = os.wait4(child, 0)
-    cpu, resident = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+    return status, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+
+
+def measured(crawl: CrawlDir, command: tuple[str, ...], memory: str, rows: int, settings: Sequence[str]) -> bool:
+    """Run a command, print its cost, undo its result, and return whether it met its targets."""
+    begun = time.monotonic()
+    status, cpu, resident = run(crawl, command, memory, settings)
     print(
         f"{' '.join(command)}, {rows:,} URLs, {memory}: {cpu:.1f} CPU s, {time.monotonic() - begun:.1f} s, "
         f"{resident / 2**20:,.0f} MiB resident, fingerprint {apart(fingerprint, crawl)}",
@@ -102,43 +108,60 @@ def apart(function: Callable[..., T], *arguments: Any) -> T:
 def make(path: Path, rows: int, seed: int) -> CrawlDir:
     """Create a crawl whose last segment is parsed and not in the crawldb yet."""
     crawl = CrawlDir.create(path, NOW)
+    connection = connect(path, rows, seed)
+    with Table.write(crawl.crawldb, schemas.CRAWLDB, writer="benchmark") as new:
+        file = new.workspace / "all.parquet"
+        copy_crawldb(connection, file, rows)
+        new.adopt(file)
+        new.commit()
+    make_segment(connection, crawl, rows, SEGMENT, fetched=rows // 10, links=rows * 2)
+    return crawl
+
+
+def connect(path: Path, rows: int, seed: int) -> duckdb.DuckDBPyConnection:
+    """Return a connection that makes the rows of a crawl of that many URLs."""
     # One thread: with several, DuckDB ignores the limit on the bytes of a row group of sorted rows.
     connection = duckdb.connect(config={"threads": 1, "memory_limit": "2GiB", "preserve_insertion_order": False})
     connection.execute(f"SET TimeZone = 'UTC'; SET temp_directory = '{path}'")
     connection.execute(f"CREATE MACRO dice(i, salt) AS (hash(i * 16 + salt + {seed} * 7919) % 1000003) / 1000003.0")
     for name, text in _PARTS_OF_A_URL.items():
         connection.execute(f"CREATE MACRO {name}_of(i) AS {text.format(hosts=max(1, rows // HOSTS))}")
-    with Table.write(crawl.crawldb, schemas.CRAWLDB, writer="benchmark") as new:
-        file = new.workspace / "all.parquet"
-        _copy(connection, _CRAWLDB, file, rows, order="ORDER BY key, url")
-        new.adopt(file)
-        new.commit()
-    segment = Segment(crawl.segments / SEGMENT)
+    return connection
+
+
+def make_segment(
+    connection: duckdb.DuckDBPyConnection, crawl: CrawlDir, rows: int, name: str, *, fetched: int, links: int
+) -> Segment:
+    """Make a parsed segment of URLs that are spread evenly over the crawldb."""
+    segment = Segment(crawl.segments / name)
     segment.path.mkdir(parents=True)
-    about = SegmentInfo(created=NOW, lists=1, urls=rows // 10)
+    about = SegmentInfo(created=NOW, lists=1, urls=fetched)
     (segment.path / INFO_FILE).write_bytes(msgspec.json.encode(about))
     for folder, query, count in (
-        ("crawl_fetch", _FETCH, rows // 10),
-        ("parse_data", _PAGES, rows // 10),
-        ("crawl_parse", _LINKS, rows * 2),
+        ("crawl_fetch", _FETCH, fetched),
+        ("parse_data", _PAGES, fetched),
+        ("crawl_parse", _LINKS, links),
     ):
         (segment.path / folder).mkdir()
         file = segment.path / folder / "part-00001.parquet"
-        _copy(connection, query.replace("$rows", str(rows)), file, count, row_group=ROWS_OF_A_FETCH)
+        given = {"$rows": rows, "$step": max(1, rows // fetched), "$share": max(1, links // fetched)}
+        for word, number in given.items():
+            query = query.replace(word, str(number))
+        _copy(connection, query, file, count, row_group=ROWS_OF_A_FETCH)
     segment.finish(FETCHED)
     segment.finish(PARSED)
-    return crawl
+    return segment
 
 
-def take_back(crawl: CrawlDir) -> None:
-    """Restore the previous version of a table."""
+def take_back(crawl: CrawlDir, *, keep_segments: bool = False) -> None:
+    """Restore the previous version of the crawldb."""
     with Table.open(crawl.crawldb) as table:
         before = table.manifest.previous
     if before is not None:
         (crawl.crawldb / "CURRENT").write_text(f"v{before:06d}\n")
     shutil.rmtree(crawl.linkdb, ignore_errors=True)
     for segment in crawl.all_segments():
-        if segment.name != SEGMENT:
+        if segment.name != SEGMENT and not keep_segments:
             shutil.rmtree(segment.path)
 
 
@@ -150,10 +173,15 @@ def fingerprint(crawl: CrawlDir) -> str:
     with Table.open(crawl.crawldb) as table:
         told = duckdb.execute(
             "SELECT count(*), sum(hash(url, key, status, nullif(fetch_time, ?), modified_time, retries, interval,"
-            " signature)::HUGEINT) % 1000000007, sum(score) FROM read_parquet(?)",
-            [table.manifest.created, list(table.files)],
+            f" signature)::HUGEINT) % 1000000007, sum(score) FROM {live_sql(table.files, table.replaced)}",
+            [table.manifest.created],
         ).fetchone()
     return "-" if told is None else f"{told[0]}-{told[1]}-{told[2]:.6g}"
+
+
+def copy_crawldb(connection: duckdb.DuckDBPyConnection, file: Path, rows: int) -> None:
+    """Write the rows of a crawldb to a file."""
+    _copy(connection, _CRAWLDB, file, rows, order="ORDER BY key, url")
 
 
 def _copy(
@@ -188,14 +216,14 @@ _FETCH = f"""SELECT * REPLACE (
     CASE WHEN i % 23 = 0 THEN host_of(i + 1) END AS redirect_host, 'text/html' AS content_type, 25000::BIGINT AS length,
     NULL::VARCHAR AS truncated, 'part-00001.warc.gz' AS warc_file, i * 9000 AS warc_offset, 8000::BIGINT AS warc_length,
     80::INT AS response_ms, '192.0.2.1' AS ip
-    FROM (SELECT i, {_DATUM} FROM (SELECT j * 10 AS i FROM range({{rows}}) r(j)))"""
+    FROM (SELECT i, {_DATUM} FROM (SELECT j * $step AS i FROM range({{rows}}) r(j)))"""
 _PAGES = f"""SELECT {_NAMED}, CASE WHEN i % 50 = 0 THEN 'failed' ELSE 'success' END AS parse_status,
     NULL::VARCHAR AS reason, 'Page ' || i AS title, 'en' AS language, 'text/html' AS content_type, 'utf-8' AS encoding,
     NULL::VARCHAR AS canonical,
     false AS noindex, false AS nofollow, 20::INT AS outlinks, unhex(md5((i % 6000000)::VARCHAR)) AS signature,
-    i AS simhash, NULL::MAP(VARCHAR, VARCHAR) AS metadata FROM (SELECT j * 10 AS i FROM range({{rows}}) r(j))"""
-_LINKS = f"""SELECT url_of((j // 20) * 10) AS source, {_NAMED}, 'anchor text ' || (i % 1000) AS anchor, '' AS rel,
-    0.05 * dice(j, 2)::DOUBLE AS score
+    i AS simhash, NULL::MAP(VARCHAR, VARCHAR) AS metadata FROM (SELECT j * $step AS i FROM range({{rows}}) r(j))"""
+_LINKS = f"""SELECT url_of((j // $share) * $step) AS source, {_NAMED}, 'anchor text ' || (i % 1000) AS anchor,
+    '' AS rel, 0.05 * dice(j, 2)::DOUBLE AS score
     FROM (SELECT j, floor(dice(j, 3) * dice(j, 4) * $rows * 1.3)::BIGINT AS i FROM range({{rows}}) r(j))"""
 
 

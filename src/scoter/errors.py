@@ -4,6 +4,7 @@
     ├── UserError           the user can fix it: shown as one message, exit code 2
     │   ├── UsageError      a wrong option or argument, or an unreadable file
     │   │   └── NameTaken       an archive of that name exists
+    │   ├── DamagedManifest the description of a table's version cannot be decoded
     │   ├── IndexTooNew     a search index of a newer version of Scoter
     │   ├── StoreConflict   another process changed an object that this one was about to replace
     │   ├── OutOfMemory     a job needs more memory than engine.memory_limit allows
@@ -55,6 +56,10 @@ class UsageError(UserError):
 
 class NameTaken(UsageError):
     """An archive with the name of the one to be written exists."""
+
+
+class DamagedManifest(UserError):
+    """The manifest of a table's version cannot be decoded."""
 
 
 class IndexTooNew(UserError):

@@ -37,7 +37,7 @@ def test_committed_rows_are_read(store: Store) -> None:
     assert (made.created, made.writer, made.applied, made.previous) == (NOW, "test", ("20261115033000",), None)
     assert table.schema.equals(SCHEMA)
     assert [name.rsplit("/", 1)[1] for name in table.files] == ["part-00001.parquet", "part-00002.parquet"]
-    assert store.names("v000001") == {"part-00001.parquet", "part-00002.parquet", "manifest.json"}
+    assert store.names("v000001") == {"part-00001.parquet", "part-00002.parquet", "_manifest.json"}
     table.verify()
 
 
@@ -189,7 +189,7 @@ def test_files_written_elsewhere_are_adopted(store: Store, tmp_path: Path) -> No
     table = store.open()
     table.verify()
     assert marks(table) == [1] * 10 + [2] * 10
-    assert store.names("v000001") == {"part-00001.parquet", "part-00002.parquet", "manifest.json"}
+    assert store.names("v000001") == {"part-00001.parquet", "part-00002.parquet", "_manifest.json"}
     assert made.rows == 20
     assert not elsewhere.exists()
     assert not inside.parent.exists()

@@ -94,11 +94,11 @@ def damage(store: Store, name: str, data: bytes) -> None:
 def test_table_of_a_newer_format_is_refused_and_unchanged(store: Store) -> None:
     store.write(1)
     place = store.place
-    data = place.read("v000001/manifest.json") or b""
-    damage(store, "v000001/manifest.json", data.replace(b'"format": 1', b'"format": 9, "more": [1]'))
+    data = place.read("v000001/_manifest.json") or b""
+    damage(store, "v000001/_manifest.json", data.replace(b'"format": 1', b'"format": 9, "more": [1]'))
     before = store.names()
 
-    with pytest.raises(UserError, match=r"format 9; this Scoter reads formats up to 1\n.*newer Scoter"):
+    with pytest.raises(UserError, match=r"format 9; this Scoter reads formats up to 2\n.*newer Scoter"):
         store.open()
     with pytest.raises(UserError, match="format 9"), store.new():
         pass
@@ -110,7 +110,7 @@ def test_unreadable_manifest_is_named(store: Store) -> None:
     store.write(1)
 
     for text in (b"", b"{", b"\xff\xfe", b'{"format": 1}', b"[]"):
-        damage(store, "v000001/manifest.json", text)
+        damage(store, "v000001/_manifest.json", text)
         with pytest.raises(UserError, match=r"manifest.json: the manifest cannot be read"):
             store.open()
 
@@ -123,7 +123,7 @@ def test_current_without_a_valid_version_is_an_error(store: Store) -> None:
     with pytest.raises(UserError, match=r"CURRENT: it does not name a version: .*nonsense"):
         store.open()
     place.replace("CURRENT", b"v000077\n")
-    with pytest.raises(UserError, match=r"v000077/manifest.json: the manifest of the current version is missing"):
+    with pytest.raises(UserError, match=r"v000077/_manifest.json: the manifest of the current version is missing"):
         store.open()
     with pytest.raises(UserError, match="is missing"), store.new():
         pass
@@ -132,7 +132,7 @@ def test_current_without_a_valid_version_is_an_error(store: Store) -> None:
 def test_damaged_manifest_of_the_previous_version_does_not_block_writers(store: Store) -> None:
     store.write(1)
     store.write(2)
-    damage(store, "v000001/manifest.json", b"{")
+    damage(store, "v000001/_manifest.json", b"{")
 
     assert clean(store.root) == []
 

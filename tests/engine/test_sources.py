@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.rows import SCHEMA, page, source
 
-from scoter.engine.sources import MAX_RANGES, range_count, range_edges, sample_keys, sample_step, survey
+from scoter.engine.sources import (
+    MAX_RANGES,
+    RowGroup,
+    SourceSurvey,
+    key_spans,
+    range_count,
+    range_edges,
+    sample_keys,
+    sample_step,
+    survey,
+)
 from scoter.engine.sql import in_range_sql, range_number_sql
 
 
@@ -24,6 +34,25 @@ def test_edges_are_ordered_and_leave_no_range_empty(keys: list[str], ranges: int
     assert edges == sorted(set(edges))
     for low, high in zip([None, *edges], [*edges, None], strict=True):
         assert not keys or any((low is None or key >= low) and (high is None or key < high) for key in keys)
+
+
+_HOSTS = st.text("abc,", min_size=1, max_size=3)
+
+
+@given(
+    groups=st.lists(st.lists(st.tuples(_HOSTS, st.text("ab:)", max_size=2)), min_size=1), min_size=1),
+    wanted=st.lists(_HOSTS),
+)
+def test_spans_cover_every_key_of_a_wanted_host_once(groups: list[list[tuple[str, str]]], wanted: list[str]) -> None:
+    keys = [[f"{host}){path}" for host, path in group] for group in groups]
+    stored = tuple(RowGroup("", number, len(each), min(each), max(each)) for number, each in enumerate(keys))
+
+    spans = key_spans(SourceSurvey(source(), (), stored, 0, 0), wanted)
+
+    for key in (key for group in keys for key in group):
+        covering = 1 if spans is None else sum(low <= key <= high for low, high in spans)
+        assert covering <= 1
+        assert covering or key.partition(")")[0] not in wanted
 
 
 def test_range_count_grows_with_the_data_up_to_a_bound() -> None:

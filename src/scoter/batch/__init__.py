@@ -31,6 +31,7 @@ Jobs, one module per command:
 - ``mergedb``        merges crawldbs
 - ``mergelinkdb``    merges linkdbs
 - ``mergesegs``      merges segments
+- ``compact``        merges the delta parts of the crawldb into its base
 - ``prune``          removes old segments and table versions
 
 What the jobs share:

@@ -25,8 +25,10 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
 
+from scoter.batch.compact import settle
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import open_crawldb, remove_backup, scoring_columns
+from scoter.batch.crawldir.changes import is_incremental, stored_rows
+from scoter.batch.crawldir.crawldb import open_crawldb, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import segment_sources
 from scoter.batch.urls.domains import host_domains
@@ -95,12 +97,18 @@ def dedup(
             near_number = engine.save(found, _LOSERS, file)
             losers = replace(losers, files=(*losers.files, str(file)))
         if exact + near_number:
-            inputs = {"crawldb": source_of(crawldb, is_sorted=True), "losers": losers}
+            known_rows = source_of(crawldb, is_sorted=True)
             extra = scoring_columns(config)
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=extra, writer="dedup", clock=lambda: now) as new:
-                engine.write(_marked, inputs, new)
+                if is_incremental(crawldb.manifest, crawldb.schema, config, exact + near_number):
+                    stored = stored_rows(engine, known_rows, engine.read(losers), scratch.path)
+                    new.extend(crawldb.version)
+                    engine.write(_marked, {"crawldb": stored.source, "losers": losers}, new)
+                    new.replace_rows(stored.positions)
+                else:
+                    engine.write(_marked, {"crawldb": known_rows, "losers": losers}, new)
                 new.commit()
-    remove_backup(crawl.crawldb, config)
+    settle(crawl, engine, config, now=now)
     return DedupResult(exact=exact, near=near_number)
 
 

@@ -15,17 +15,18 @@ from pathlib import Path
 
 import ibis
 from msgspec import Struct
-from msgspec.structs import replace
 
+from scoter.batch.compact import settle
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import crawldb_snapshot, remove_backup, scoring_columns
+from scoter.batch.crawldir.changes import is_incremental
+from scoter.batch.crawldir.crawldb import crawldb_snapshot, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import only_row
 from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, OLD, Merge, SeedRecords, flag_known, put_records
 from scoter.batch.urls.seeds import SeedProblem, read_seeds, seed_sources
 from scoter.config import Config
-from scoter.engine import Engine, TableSource
+from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
 from scoter.engine.portable import first_rows, map_concat
 from scoter.store.disk import Scratch
@@ -86,10 +87,12 @@ def inject(
         flagged, new, old = flag_known(engine, file, known, columns, scratch.path)
         changed = 0 if merge is None else old
         if new or changed or moved:
+            is_delta = not moved and is_incremental(snapshot.manifest, known.schema, config, new + changed)
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=columns, writer="inject") as version:
-                put_records(engine, flagged, known, merge, scratch.path, version)
+                extended = snapshot.version if is_delta else None
+                put_records(engine, flagged, known, merge, scratch.path, version, extended)
                 version.commit()
-    remove_backup(crawl.crawldb, config)
+    settle(crawl, engine, config, now=now)
     return InjectResult(
         new=new,
         known=old,
@@ -136,4 +139,4 @@ def filter_crawldb(
     kept = first_rows(new, ["url"], [last.desc(), new.fetch_time.desc(), new.inject_former_url])
     file = folder / "rewritten.parquet"
     left = engine.save(kept, known.schema, file)
-    return replace(known, files=(str(file),), is_sorted=False), total - left, True
+    return file_source(file, known.schema), total - left, True

@@ -19,7 +19,7 @@ from scoter.errors import UsageError
 from scoter.store.disk import disk_errors
 from scoter.store.tables import clean
 from scoter.store.tables.local import storage_at
-from scoter.store.tables.versions import current_manifest, version_number
+from scoter.store.tables.versions import current_manifest, unneeded_files
 
 
 class PrunedItem(Struct, frozen=True, kw_only=True):
@@ -111,20 +111,21 @@ def _reason_to_keep(segment: Segment, known: dict[str, frozenset[str] | None]) -
 
 
 def _prune_versions(table: Path, dry_run: bool) -> list[PrunedItem]:
-    manifest = current_manifest(storage_at(table))
+    place = storage_at(table)
+    manifest = current_manifest(place)
     if manifest is None:
         return []
-    kept = {manifest.version, manifest.previous}
+    # Files that newer versions share are not removed.
     sizes = {
-        path.name: _size(path)
-        for path in sorted(table.iterdir())
-        if (number := version_number(path.name)) is not None and number not in kept
+        name: sum(_size(table / name / file) for file in files)
+        for name, files in unneeded_files(place, manifest).items()
     }
     # A version that somebody is reading is kept.
     gone = sorted(sizes) if dry_run or not sizes else clean(table)
     return [PrunedItem(kind=table.name, name=name, size=sizes.get(name, 0)) for name in gone]
 
 
-def _size(folder: Path) -> int:
-    with disk_errors("measure the folder", folder):
-        return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+def _size(path: Path) -> int:
+    with disk_errors("measure the folder", path):
+        files = path.rglob("*") if path.is_dir() else [path]
+        return sum(file.lstat().st_size for file in files if file.is_file())

@@ -9,15 +9,17 @@ from datetime import datetime
 import pyarrow as pa
 from msgspec import Struct
 
+from scoter.batch.compact import settle
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import open_crawldb, remove_backup, scoring_columns
+from scoter.batch.crawldir.changes import is_incremental, save_positions, save_rows
+from scoter.batch.crawldir.crawldb import open_crawldb, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import only_row
 from scoter.batch.graph.tables import open_graph
 from scoter.batch.graph.values import node_rows
 from scoter.batch.linkrank import RANK_COLUMNS, RankAlgorithm
 from scoter.config import Config
-from scoter.engine import Engine, source_of
+from scoter.engine import Engine, file_source, source_of
 from scoter.engine.port import Rows, save_source
 from scoter.engine.portable import double
 from scoter.errors import UsageError, typed
@@ -57,12 +59,27 @@ def scoreupdater(
             joined = urls.left_join(found, urls.url == found.node)
             return joined.mutate(score=joined["rank"].fill_null(double(clear))).select(*urls.columns)
 
-        inputs = {"crawldb": source_of(crawldb, is_sorted=True), "ranks": ranks}
+        stored = source_of(crawldb, is_sorted=True)
+        urls = engine.read(stored, positions=True)
+        found = known.select(node="url", rank=name)
+        joined = urls.left_join(found, urls.url == found.node)
+        changed = joined.filter(~joined.score.identical_to(joined["rank"].fill_null(double(clear))))
+        file = scratch.path / "changed.parquet"
+        number = save_rows(engine, changed.select(*urls.columns), stored, file)
         extra = scoring_columns(config)
-        with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=extra, writer="scoreupdater", clock=lambda: now) as new:
-            engine.write(job, inputs, new)
-            total = new.commit().rows
+        total = crawldb.manifest.rows
+        if number:
+            with Table.write(
+                crawl.crawldb, schemas.CRAWLDB, extra=extra, writer="scoreupdater", clock=lambda: now
+            ) as new:
+                if is_incremental(crawldb.manifest, crawldb.schema, config, number):
+                    new.extend(crawldb.version)
+                    engine.write(job, {"crawldb": file_source(file, crawldb.schema), "ranks": ranks}, new)
+                    new.replace_rows(save_positions(engine, file, stored, scratch.path))
+                else:
+                    engine.write(job, {"crawldb": stored, "ranks": ranks}, new)
+                new.commit()
         urls = engine.read(source_of(crawldb, ("url",)))
         ranked = only_row(engine.batches(urls.semi_join(known, "url").aggregate(n=lambda rows: rows.count())))["n"]
-    remove_backup(crawl.crawldb, config)
+    settle(crawl, engine, config, now=now)
     return ScoreUpdateResult(ranked=ranked, cleared=total - ranked)

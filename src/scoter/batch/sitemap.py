@@ -18,8 +18,10 @@ import ibis
 import uvloop
 from msgspec import Struct
 
+from scoter.batch.compact import settle
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import crawldb_snapshot, remove_backup, scoring_columns
+from scoter.batch.crawldir.changes import is_incremental
+from scoter.batch.crawldir.crawldb import crawldb_snapshot, scoring_columns
 from scoter.batch.crawldir.directory import HOLDS, ROBOTS_CACHE, CrawlDir
 from scoter.batch.crawldir.export import only_row
 from scoter.batch.readhostdb import open_hostdb
@@ -131,10 +133,13 @@ def sitemap(
         flagged, new, old = flag_known(engine, file, known, columns, folder)
         changed = _count_changed(engine, flagged) if overwrite else 0
         if new or changed:
+            # All known records are written again, also those whose entries set no field.
+            is_delta = is_incremental(snapshot.manifest, known.schema, config, new + (old if overwrite else 0))
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=columns, writer="sitemap") as version:
-                put_records(engine, flagged, known, _overwritten if overwrite else None, folder, version)
+                extended = snapshot.version if is_delta else None
+                put_records(engine, flagged, known, _overwritten if overwrite else None, folder, version, extended)
                 version.commit()
-    remove_backup(crawl.crawldb, config)
+    settle(crawl, engine, config, now=now)
     return SitemapResult(
         sites=crawler.sites,
         without=crawler.without,

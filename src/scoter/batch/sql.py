@@ -53,12 +53,13 @@ def _make_views(crawl: CrawlDir, stack: ExitStack, connection: Any) -> list[str]
     files: list[str] = []
     for name, path, schema in (("crawldb", crawl.crawldb, schemas.CRAWLDB), ("linkdb", crawl.linkdb, schemas.LINKDB)):
         found: tuple[str, ...] = ()
+        replaced: tuple[str, ...] = ()
         if table_exists(path):
             table = stack.enter_context(Table.open(path))
-            found = table.files
+            found, replaced = table.files, table.replaced
             applied = table.manifest.applied if name == "crawldb" else applied
-        add_view(connection, name, view_query(connection, found, schema))
-        files += found
+        add_view(connection, name, view_query(connection, found, schema, replaced=replaced))
+        files += (*found, *replaced)
     files += _hosts_view(connection, crawl, stack)
     segments = crawl.all_segments()
     parts = segment_sources(segments)

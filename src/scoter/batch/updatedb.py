@@ -12,10 +12,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
+import ibis
 from msgspec import Struct
 
+from scoter.batch.compact import settle
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import count_by_status, crawldb_snapshot, remove_backup
+from scoter.batch.crawldir.changes import is_incremental, stored_rows
+from scoter.batch.crawldir.crawldb import TableSnapshot, count_by_status, crawldb_snapshot
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.export import only_row
 from scoter.batch.crawldir.segment import Segment
@@ -23,7 +26,7 @@ from scoter.batch.update import hooks, inputs, transition
 from scoter.batch.update.links import may_exceed
 from scoter.batch.urls.chains import UrlChains
 from scoter.config import Config
-from scoter.engine import Engine, TableSource
+from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Job, Rows, save_source
 from scoter.engine.sources import read_footer
 from scoter.errors import UsageError, typed
@@ -112,14 +115,21 @@ class CrawldbUpdate:
         with crawldb_snapshot(crawl, extra) as known, Scratch(crawl.scratch, "updatedb") as scratch:
             _check(crawl, segments, known.applied, force)
             sources, shape = self._sources(engine, known.source, segments, scratch.path)
-            before = _count(engine, sources[inputs.CRAWLDB], shape)
+            before = _count(engine, sources[inputs.CRAWLDB], shape, known)
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=extra, writer="updatedb", clock=lambda: now) as new:
+                stored = None
+                if self._is_incremental(known, sources, shape):
+                    stored = stored_rows(engine, known.source, _touched(engine, sources), scratch.path)
+                    sources[inputs.CRAWLDB] = stored.source
+                    new.extend(known.version)
                 engine.write(self._job(engine, shape, scratch.path, now), {**sources, inputs.NOW: now}, new)
+                if stored is not None:
+                    new.replace_rows(stored.positions)
                 names = tuple(each.name for each in segments)
                 manifest = new.commit(applied=[name for name in names if name not in known.applied])
             fetched = sum(_rows(sources[f"{inputs.FETCH}{number}"]) for number in range(len(segments)))
             links = _rows(sources[inputs.LINKS])
-        remove_backup(crawl.crawldb, self._config)
+        settle(crawl, engine, self._config, now=now)
         return UpdateResult(
             segments=names,
             unparsed=tuple(each.name for each in segments if not each.is_parsed),
@@ -130,6 +140,16 @@ class CrawldbUpdate:
             new=manifest.rows - before,
             statuses=count_by_status(crawl, engine),
         )
+
+    def _is_incremental(
+        self, known: TableSnapshot, sources: Mapping[str, TableSource], shape: inputs.UpdateShape
+    ) -> bool:
+        """Return whether only the rows that the segments mention can change, and they are few."""
+        chains = self._chains
+        if chains.filters or chains.normalizers or shape.purged or hooks.changes_untouched(self._scoring):
+            return False
+        touched = sum(_rows(each) for name, each in sources.items() if _names_urls(name))
+        return is_incremental(known.manifest, known.source.schema, self._config, touched)
 
     def _sources(
         self, engine: Engine, crawldb: TableSource, segments: Sequence[Segment], folder: Path
@@ -226,10 +246,21 @@ def _check(crawl: CrawlDir, segments: Sequence[Segment], applied: frozenset[str]
             )
 
 
-def _count(engine: Engine, crawldb: TableSource, shape: inputs.UpdateShape) -> int:
+def _names_urls(name: str) -> bool:
+    """Return whether an input has the URLs that an update touches; parsed pages are among the fetched."""
+    return name in (inputs.LINKS, inputs.REDIRECTS) or name.startswith(inputs.FETCH)
+
+
+def _touched(engine: Engine, sources: Mapping[str, TableSource]) -> Rows:
+    """Return the URLs that were fetched, linked to, or the targets of redirects, with their keys."""
+    urls = [engine.read(source_of(each, ("url", "key"))) for name, each in sources.items() if _names_urls(name)]
+    return ibis.union(*urls) if len(urls) > 1 else urls[0]
+
+
+def _count(engine: Engine, crawldb: TableSource, shape: inputs.UpdateShape, known: TableSnapshot) -> int:
     """Return the number of crawldb URLs before the update, without purged ones."""
     if not shape.purged and not shape.is_merged:
-        return _rows(crawldb)
+        return known.rows if crawldb is known.source else _rows(crawldb)
     rows = engine.read(crawldb)
     kept = rows.filter(~rows.status.isin(shape.purged)) if shape.purged else rows
     return int(only_row(engine.batches(kept.aggregate(urls=kept.url.nunique())))["urls"])

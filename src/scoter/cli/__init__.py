@@ -40,6 +40,7 @@ Commands; ``main`` imports a module when one of its commands is used:
 - ``parse``         parse
 - ``parsechecker``  parsechecker
 - ``plugin``        plugin
+- ``compact``       compact
 - ``prune``         prune
 - ``queries``       sql, report
 - ``readdb``        readdb

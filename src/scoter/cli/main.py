@@ -75,6 +75,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "mergedb": ("merge:mergedb", "Merge several crawldbs into a new one."),
         "mergelinkdb": ("merge:mergelinkdb", "Merge several linkdbs into a new one."),
         "mergesegs": ("merge:mergesegs", "Merge segments into new ones."),
+        "compact": ("compact", "Merge the delta parts of the crawldb into its base."),
         "prune": ("prune", "Remove old segments and table versions."),
         "import-nutch-crawl": ("import_nutch_crawl", "Import a crawl of Apache Nutch 1.x."),
     },

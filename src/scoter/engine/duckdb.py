@@ -34,6 +34,7 @@ from scoter.engine.sources import (
     sample_keys,
     sample_step,
     survey,
+    with_positions,
 )
 from scoter.engine.sql import cast_sql, in_range_sql, quoted, range_number_sql, scan_sql
 from scoter.errors import OutOfMemory
@@ -132,8 +133,11 @@ class DuckDbEngine(Closing):
         self.ibis.disconnect()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def read(self, source: TableSource) -> Rows:
-        return self._view(source.schema, scan_sql(survey(local_source(source)).uniform, self._types(source.schema)))
+    def read(self, source: TableSource, *, positions: bool = False) -> Rows:
+        source = local_source(source)
+        schema = with_positions(source.schema) if positions else source.schema
+        numbers = {file: number for number, file in enumerate(source.files)} if positions else None
+        return self._view(schema, scan_sql(survey(source).uniform, self._types(schema), numbers))
 
     def write(self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion) -> None:
         surveys = {name: survey(local_source(each)) for name, each in inputs.items() if isinstance(each, TableSource)}

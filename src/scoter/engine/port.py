@@ -34,8 +34,11 @@ class Engine(Protocol):
 
     name: str
 
-    def read(self, source: TableSource) -> Rows:
-        """Return the rows of a source, with the columns of its schema."""
+    def read(self, source: TableSource, *, positions: bool = False) -> Rows:
+        """Return the rows of a source that are not replaced, with the columns of its schema.
+
+        With ``positions``, two more columns tell where each row is stored (``sources.STORED_FILE``, ``STORED_ROW``).
+        """
         ...
 
     def write(self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion) -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from scoter.engine.monitor import CtrlC, is_interrupt, read_batches, watch_ctrl_c
 from scoter.engine.sources import read_footer
-from scoter.engine.sql import quoted, quoted_name
+from scoter.engine.sql import live_sql, quoted, quoted_name
 from scoter.errors import UsageError, UserError
 
 _BATCH = 8_192
@@ -158,10 +158,18 @@ def add_view(connection: Any, name: str, select: str) -> None:
     connection.execute(f"CREATE VIEW {name} AS {select}")
 
 
-def view_query(connection: Any, files: Sequence[str], schema: Any, added: Mapping[str, str] = _NO_VALUES) -> str:
+def view_query(
+    connection: Any,
+    files: Sequence[str],
+    schema: Any,
+    added: Mapping[str, str] = _NO_VALUES,
+    *,
+    replaced: Sequence[str] = (),
+) -> str:
     """Return a SELECT over files: the columns of a schema, then any others that the files have.
 
-    ``added`` are text columns in front: name → SQL expression over ``_file``, the path of the row's file.
+    ``added`` are text columns in front: name → SQL expression over ``_file``, the path of the row's file. ``replaced``
+    are the files with the positions of rows to leave out.
     """
     connection.register("shape", schema.empty_table())
     wanted = {row[0]: row[1] for row in connection.execute("DESCRIBE SELECT * FROM shape").fetchall()}
@@ -172,8 +180,7 @@ def view_query(connection: Any, files: Sequence[str], schema: Any, added: Mappin
             for name, kind in {**dict.fromkeys(added, "VARCHAR"), **wanted}.items()
         ]
         return f"SELECT {', '.join(absent)} WHERE false"
-    listed = ", ".join(map(quoted, files))
-    source = f"read_parquet([{listed}], union_by_name = true, hive_partitioning = false, filename = '_file')"
+    source = live_sql(files, replaced, "union_by_name = true, hive_partitioning = false, filename = '_file'")
     with _name_damaged_file(files):
         described = connection.execute(f"DESCRIBE SELECT * EXCLUDE (_file) FROM {source}").fetchall()
     stored = [row[0] for row in described]

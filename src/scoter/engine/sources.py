@@ -11,6 +11,8 @@ take 61 CPU seconds and 1.4 GB, 24 ranges 76 CPU seconds and 0.7 GB.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ from scoter.store.objects.client import is_url
 from scoter.store.objects.copies import copied_file, local_file
 from scoter.store.objects.registry import client_of
 from scoter.store.tables import Defaults, PartSet, Table
+from scoter.store.tables.parquet import key_range
+from scoter.store.tables.replaced import group_positions
 from scoter.store.tables.schema import missing
 
 KEY = "key"
@@ -46,8 +50,9 @@ _MAX_SAMPLE_STEP = 1_000
 class TableSource(Struct, frozen=True, kw_only=True):
     """Files of rows, the columns wanted from them, and the values of columns that a file lacks.
 
-    ``is_sorted``: the rows are sorted by key, so that a key range can be read without the rest. ``weight``: how many
-    times the usual memory a job needs for each byte, for example because it collects rows into lists.
+    ``is_sorted``: the rows of each file are sorted by key, so that a key range can be read without the rest.
+    ``weight``: how many times the usual memory a job needs for each byte, for example because it collects rows into
+    lists. ``changed`` are the files that have replaced rows, ``replaced`` those with the positions of these rows.
     """
 
     files: tuple[str, ...]
@@ -55,6 +60,8 @@ class TableSource(Struct, frozen=True, kw_only=True):
     defaults: Defaults
     is_sorted: bool = False
     weight: float = 1.0
+    replaced: tuple[str, ...] = ()
+    changed: frozenset[str] = frozenset()
 
 
 def source_of(
@@ -62,12 +69,24 @@ def source_of(
 ) -> TableSource:
     """Return a table, a set of parts or another source as a source, with all columns or only those named."""
     schema = stored.schema if columns is None else pa.schema([stored.schema.field(name) for name in columns])
-    return TableSource(files=stored.files, schema=schema, defaults=stored.defaults, is_sorted=is_sorted)
+    return TableSource(
+        files=stored.files,
+        schema=schema,
+        defaults=stored.defaults,
+        is_sorted=is_sorted,
+        replaced=() if isinstance(stored, PartSet) else stored.replaced,
+        changed=frozenset() if isinstance(stored, PartSet) else stored.changed,
+    )
 
 
 def local_source(source: TableSource) -> TableSource:
     """Return a source whose files are local: those in an object store are copied to this machine."""
-    return replace(source, files=tuple(map(local_file, source.files)))
+    return replace(
+        source,
+        files=tuple(map(local_file, source.files)),
+        replaced=tuple(map(local_file, source.replaced)),
+        changed=frozenset(map(local_file, source.changed)),
+    )
 
 
 def file_source(file: Path, schema: Any) -> TableSource:
@@ -75,20 +94,52 @@ def file_source(file: Path, schema: Any) -> TableSource:
     return TableSource(files=(str(file),), schema=schema, defaults={})
 
 
+STORED_FILE, STORED_ROW = "stored_file", "stored_row"
+"""Columns with the position of a row: the number of its file in the source, and its number in the file."""
+
+
+def with_positions(schema: Any) -> Any:
+    """Return a schema with the columns of positions."""
+    return pa.schema([*schema, (STORED_FILE, pa.int32()), (STORED_ROW, pa.int64())])
+
+
+def stored_name(file: str) -> str:
+    """Return the name of a part within its table.
+
+    >>> stored_name("s3://bucket/crawldb/v000012/part-00001.parquet")
+    'v000012/part-00001.parquet'
+    """
+    return "/".join(file.rsplit("/", 2)[-2:])
+
+
+def replaced_rows(source: TableSource) -> Mapping[str, Any]:
+    """Return the replaced rows of each changed file, in order, as arrays."""
+    if not source.changed:
+        return {}
+    tables = []
+    for file in source.replaced:
+        with open_parquet(file) as opened:
+            tables.append(opened.read())
+    by_name = group_positions(pa.concat_tables(tables))
+    return {file: by_name[stored_name(file)] for file in source.changed}
+
+
 class UniformFiles(Struct, frozen=True):
-    """Files with the same columns, and the values of the columns that they lack."""
+    """Files with the same columns, the values of the columns that they lack, and the positions of replaced rows."""
 
     files: tuple[str, ...]
     absent: Mapping[str, Any] = {}
+    replaced: tuple[str, ...] = ()
 
 
 class RowGroup(Struct, frozen=True):
-    """A row group of a file; ``lowest`` is its first key if the file has statistics."""
+    """A row group of a file, with its lowest and highest key if the file has statistics."""
 
     file: str
     number: int
     rows: int
     lowest: str | None
+    highest: str | None = None
 
 
 class SourceSurvey(Struct, frozen=True):
@@ -117,7 +168,8 @@ class SourceSurvey(Struct, frozen=True):
 def survey(source: TableSource) -> SourceSurvey:
     """Read the footers of a source's files; raise if a file is damaged or has the wrong columns."""
     names = set(source.schema.names)
-    by_schema: dict[tuple[tuple[str, str], ...], tuple[list[str], Mapping[str, Any]]] = {}
+    by_schema: dict[tuple[tuple[str, str], ...], Mapping[str, Any]] = {}
+    alike: dict[tuple[Any, bool], list[str]] = defaultdict(list)
     groups: list[RowGroup] = []
     size = raw = 0
     for file in source.files:
@@ -126,8 +178,8 @@ def survey(source: TableSource) -> SourceSurvey:
         fields = tuple((field.name, str(field.type)) for field in stored)
         if fields not in by_schema:
             absent = missing(stored, source.schema, source.defaults, file)
-            by_schema[fields] = ([], {name: value.as_py() for name, value in absent.items()})
-        by_schema[fields][0].append(file)
+            by_schema[fields] = {name: value.as_py() for name, value in absent.items()}
+        alike[fields, file in source.changed].append(file)
         columns = [metadata.schema.column(at).path.partition(".")[0] for at in range(metadata.num_columns)]
         wanted = [at for at, name in enumerate(columns) if name in names]
         key = columns.index(KEY) if KEY in columns else None
@@ -137,8 +189,11 @@ def survey(source: TableSource) -> SourceSurvey:
             plain = sum(group.column(at).total_uncompressed_size for at in wanted)
             size += max(compressed, plain // _USUAL_RATIO)
             raw += plain
-            groups.append(RowGroup(file, number, group.num_rows, _lowest(group, key)))
-    uniform = tuple(UniformFiles(tuple(files), absent) for files, absent in by_schema.values())
+            groups.append(RowGroup(file, number, group.num_rows, *_key_bounds(group, key)))
+    uniform = tuple(
+        UniformFiles(tuple(files), by_schema[fields], source.replaced if is_changed else ())
+        for (fields, is_changed), files in alike.items()
+    )
     return SourceSurvey(source, uniform, tuple(groups), size, raw)
 
 
@@ -178,16 +233,69 @@ def range_edges(keys: Sequence[str], ranges: int) -> list[str]:
     return sorted({ordered[len(ordered) * number // ranges] for number in range(1, ranges)} - {ordered[0]})
 
 
+MIN_PRUNED_GROUPS = 256
+"""Row groups of a source that is worth pruning; a smaller one is read as a whole."""
+_MAX_SPANS = 64
+_MAX_PRUNED_SHARE = 0.6
+
+
+def key_spans(found: SourceSurvey, prefixes: Sequence[str]) -> list[tuple[str, str]] | None:
+    """Return the ranges of keys, ends included, of the row groups that may have keys with one of these prefixes.
+
+    ``None`` if that is unknown, or not worthwhile because it is most of the source. After a prefix, keys have a
+    bracket or a colon.
+    """
+    starts, ends = sorted(prefixes), sorted(prefix + ";" for prefix in prefixes)
+    bounds: list[tuple[str, str, int]] = []
+    for group in found.groups:
+        if group.lowest is None or group.highest is None:
+            return None
+        bounds.append((group.lowest, group.highest, group.rows))
+    bounds.sort()
+    # Prefixes that start before the end of a group, without those that end before its start.
+    hits = [
+        place for place, (low, high, _) in enumerate(bounds) if bisect_right(starts, high) > bisect_right(ends, low)
+    ]
+    gap, spans = 1, _spans(bounds, hits, 1)
+    while len(spans) > _MAX_SPANS:
+        gap *= 2
+        spans = _spans(bounds, hits, gap)
+    read = sum(rows for low, high, rows in bounds if any(low <= end and start <= high for start, end in spans))
+    return spans if read <= _MAX_PRUNED_SHARE * found.rows else None
+
+
+def _spans(bounds: Sequence[tuple[str, str, int]], hits: Sequence[int], gap: int) -> list[tuple[str, str]]:
+    """Return disjoint ranges that cover the groups that were hit, and up to ``gap - 1`` others between two of them."""
+    spans: list[tuple[str, str]] = []
+    last = None
+    for place in hits:
+        low, high, _ = bounds[place]
+        if spans and last is not None and (place - last <= gap or low <= spans[-1][1]):
+            spans[-1] = (spans[-1][0], max(high, spans[-1][1]))
+        else:
+            spans.append((low, high))
+        last = place
+    return spans
+
+
 def read_footer(file: str) -> Any:
     """Return the metadata of a Parquet file; raise with its name if it is damaged."""
     with open_parquet(file) as opened:
         return opened.metadata
 
 
-def _lowest(group: Any, key: int | None) -> str | None:
+def file_key_range(file: str) -> tuple[str | None, str | None]:
+    """Return the lowest and the highest key of a file, if it has keys."""
+    with open_parquet(file) as opened:
+        return key_range(opened)
+
+
+def _key_bounds(group: Any, key: int | None) -> tuple[str | None, str | None]:
     statistics = group.column(key).statistics if key is not None else None
     # Writers may leave out the statistics of long texts.
-    return str(statistics.min) if statistics is not None and statistics.has_min_max else None
+    if statistics is None or not statistics.has_min_max:
+        return None, None
+    return str(statistics.min), str(statistics.max)
 
 
 def _every(group: RowGroup, step: int) -> Iterator[str]:

@@ -29,13 +29,23 @@ from scoter.engine.ibis_compat import arrow_schema, cast_batch, store_memtables
 from scoter.engine.port import BATCH, Job, Progress, Rows
 from scoter.engine.portable import timestamp
 from scoter.engine.row_functions import raise_sent_error, row_mapper
-from scoter.engine.sources import TableSource, UniformFiles, file_source, survey
+from scoter.engine.sources import (
+    STORED_FILE,
+    STORED_ROW,
+    TableSource,
+    UniformFiles,
+    file_source,
+    stored_name,
+    survey,
+    with_positions,
+)
 from scoter.errors import UserError
 from scoter.store.disk import Closing, disk_errors
 from scoter.store.tables import NewVersion
 from scoter.store.tables.parquet import write_batches
 
 _SORTED_BY = ("key", "url")
+_PART, _ROW = "part_of_row", "row_of_part"
 _TIME = "timestamp('UTC', 6)"
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -145,10 +155,13 @@ class SparkEngine(Closing):
             self._session.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def read(self, source: TableSource) -> Rows:
-        types = self._types(source.schema)
-        uniform = survey(source).uniform or (UniformFiles((self._empty(source.schema),)),)
-        frames = [self._frame(each, types) for each in uniform]
+    def read(self, source: TableSource, *, positions: bool = False) -> Rows:
+        schema = with_positions(source.schema) if positions else source.schema
+        numbers = {file: number for number, file in enumerate(source.files)} if positions else None
+        uniform = survey(source).uniform
+        if not uniform:
+            uniform, numbers = (UniformFiles((self._empty(schema),)),), None
+        frames = [self._frame(each, self._types(schema), numbers) for each in uniform]
         whole = frames[0]
         for frame in frames[1:]:
             whole = whole.unionByName(frame)
@@ -196,15 +209,35 @@ class SparkEngine(Closing):
         files = tuple(map(str, _parts(folder)))
         return self.read(TableSource(files=files, schema=schema, defaults={}))
 
-    def _frame(self, uniform: UniformFiles, types: Mapping[str, str]) -> Any:
+    def _frame(
+        self, uniform: UniformFiles, types: Mapping[str, str], positions: Mapping[str, int] | None = None
+    ) -> Any:
+        from pyspark.sql import functions as sql
+
         # Recursive lookup keeps Spark from taking a folder's name for a partition column.
         reader = self._session.read.option("recursiveFileLookup", "true")
         with _translate_errors():
             stored = reader.parquet(*map(_escaped, uniform.files))
+        place: dict[str, Any] = {}
+        if uniform.replaced or positions is not None:
+            stored = stored.select(
+                "*",
+                sql.regexp_extract("_metadata.file_path", "[^/]+/[^/]+$", 0).alias(_PART),
+                sql.col("_metadata.row_index").alias(_ROW),
+            )
+        if uniform.replaced:
+            with _translate_errors():
+                gone = reader.parquet(*map(_escaped, uniform.replaced))
+            same = (stored[_PART] == gone["part"]) & (stored[_ROW] == gone["row"])
+            stored = stored.join(gone, same, "left_anti")
+        if positions is not None:
+            pairs = [sql.lit(each) for file in uniform.files for each in (stored_name(file), positions[file])]
+            place = {STORED_FILE: sql.create_map(*pairs)[stored[_PART]], STORED_ROW: stored[_ROW]}
         values = {
             name: _literal(uniform.absent[name], kind) if name in uniform.absent else stored[f"`{name}`"]
             for name, kind in types.items()
-        }
+            if name not in place
+        } | place
         return stored.select(*(values[name].cast(kind).alias(name) for name, kind in types.items()))
 
     def _cast(self, frame: Any, schema: Any) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scoter.engine.sources import UniformFiles
+from scoter.engine.sources import STORED_FILE, STORED_ROW, UniformFiles, stored_name
 
 
 def quoted(text: str) -> str:
@@ -36,22 +36,44 @@ def cast_sql(inner: str, types: Mapping[str, str]) -> str:
     return f"SELECT {columns} FROM ({inner})"
 
 
-def scan_sql(uniform: Sequence[UniformFiles], types: Mapping[str, str]) -> str:
-    """Return a query that reads columns of Parquet files; a column that a file lacks has its default."""
+def scan_sql(
+    uniform: Sequence[UniformFiles], types: Mapping[str, str], positions: Mapping[str, int] | None = None
+) -> str:
+    """Return a query that reads columns of Parquet files; a column that a file lacks has its default.
+
+    ``positions`` gives each file a number; with it, the rows have columns for their position.
+    """
     if not uniform:
         columns = ", ".join(f"CAST(NULL AS {kind}) AS {quoted_name(name)}" for name, kind in types.items())
         return f"SELECT {columns} WHERE false"
-    return " UNION ALL ".join(_scan(each, types) for each in uniform)
+    return " UNION ALL ".join(_scan(each, types, positions) for each in uniform)
 
 
-def _scan(uniform: UniformFiles, types: Mapping[str, str]) -> str:
+def _scan(uniform: UniformFiles, types: Mapping[str, str], positions: Mapping[str, int] | None) -> str:
     values = {
         name: _default(uniform.absent[name], kind) if name in uniform.absent else quoted_name(name)
         for name, kind in types.items()
     }
+    if positions is not None:
+        numbers = ", ".join(str(positions[file]) for file in uniform.files)
+        values |= {STORED_FILE: f"[{numbers}][CAST(file_index AS BIGINT) + 1]", STORED_ROW: "file_row_number"}
     columns = ", ".join(f"CAST({values[name]} AS {kind}) AS {quoted_name(name)}" for name, kind in types.items())
-    files = ", ".join(map(quoted, uniform.files))
-    return f"SELECT {columns} FROM read_parquet([{files}], hive_partitioning = false)"
+    return f"SELECT {columns} FROM {live_sql(uniform.files, uniform.replaced)}"
+
+
+def live_sql(files: Sequence[str], replaced: Sequence[str], options: str = "hive_partitioning = false") -> str:
+    """Return a table expression for Parquet files without the rows whose positions are in other files."""
+    stored = f"read_parquet([{', '.join(map(quoted, files))}], {options})"
+    if not replaced:
+        return stored
+    names = ", ".join(f"({quoted(stored_name(file))}, CAST({number} AS UBIGINT))" for number, file in enumerate(files))
+    positions = f"read_parquet([{', '.join(map(quoted, replaced))}], hive_partitioning = false)"
+    gone = (
+        f"SELECT named.number, positions.row FROM {positions} AS positions"
+        f" JOIN (VALUES {names}) AS named(name, number) ON positions.part = named.name"
+    )
+    matched = "stored.file_index = gone.number AND stored.file_row_number = gone.row"
+    return f"{stored} AS stored ANTI JOIN ({gone}) AS gone ON {matched}"
 
 
 def _default(value: Any, kind: str = "") -> str:

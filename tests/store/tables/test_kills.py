@@ -49,4 +49,4 @@ def test_writer_killed_at_random_moments_is_cleaned_up_by_the_next(tmp_path: Pat
     made = write(str(folder), 2)
     assert marks(Table.open(folder)) == [2] * 10
     assert {each.name for each in folder.iterdir()} == {"CURRENT", "LOCK", f"v{made.previous:06d}", made.name}
-    assert {each.name for each in (folder / made.name).iterdir()} == {"manifest.json", "part-00001.parquet"}
+    assert {each.name for each in (folder / made.name).iterdir()} == {"_manifest.json", "part-00001.parquet"}

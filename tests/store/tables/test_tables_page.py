@@ -12,9 +12,11 @@ from pathlib import Path
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from scoter.store.tables import FORMAT, Manifest, Table
+from scoter.store.tables.replaced import POSITIONS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "tables.md").read_text("utf-8")
 PYTHON = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -49,7 +51,7 @@ def test_example_on_the_page_runs(crawl: Path, code: str) -> None:
 
 def test_query_on_the_page_reads_the_current_version_only(crawl: Path) -> None:
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
-    (query,) = SQL
+    _, query = SQL
     here = Path.cwd()
     os.chdir(crawl)
     try:
@@ -58,6 +60,31 @@ def test_query_on_the_page_reads_the_current_version_only(crawl: Path) -> None:
         os.chdir(here)
 
     assert found == [("fetched", 1, 0.5)]
+
+
+def test_query_on_the_page_leaves_out_replaced_rows(crawl: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
+    with Table.open(crawl / "crawldb") as table:
+        schema, version = table.schema, table.version
+    rows = [{"url": f"http://example.com/{number}", "status": "gone", "score": 1.0} for number in range(2)]
+    with Table.write(crawl / "crawldb", schema) as new:  # a base part with a row that stays
+        with new.part() as writer:
+            writer.write(pa.RecordBatch.from_pylist(rows, schema=schema))
+        new.commit()
+    with Table.write(crawl / "crawldb", schema) as new:
+        new.extend(version + 1)
+        newer = pa.Table.from_pylist([{**rows[0], "status": "fetched"}], schema=schema)
+        pq.write_table(newer, new.workspace / "delta.parquet")
+        new.adopt(new.workspace / "delta.parquet")
+        places = [{"part": f"v{version + 1:06d}/part-00001.parquet", "row": 0}]
+        pq.write_table(pa.Table.from_pylist(places, schema=POSITIONS), new.workspace / "positions.parquet")
+        new.replace_rows(new.workspace / "positions.parquet")
+        new.commit()
+    monkeypatch.chdir(crawl)
+
+    found = duckdb.connect().execute(SQL[0]).fetchall()
+
+    assert sorted(found) == [("fetched", 1, 1.0), ("gone", 1, 1.0)]
 
 
 def test_every_manifest_key_is_documented() -> None:

@@ -3,14 +3,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from tests.batch.test_incremental import crawl_of_parts
 from tests.web.batch.crawls import SEED, BatchBench
 
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch_api import UrlsQuery
+from scoter.config import load
+from scoter.engine.sources import stored_name
 from scoter.store.tables import Table
+from scoter.store.tables.replaced import POSITIONS
 from scoter.web.batch import rows
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -60,15 +67,38 @@ async def test_rows_are_filtered_by_status_and_host(bench: BatchBench) -> None:
         assert await keys(bench, f"limit=5&host={host}") == expected
 
 
-async def test_the_work_per_page_is_limited_and_the_next_page_continues(
-    bench: BatchBench, monkeypatch: pytest.MonkeyPatch
+def test_the_work_per_page_is_limited_and_the_next_page_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "_MAX_GROUPS", 0)
+    monkeypatch.setattr(rows, "_MAX_GROUPS", 1)
+    crawl, _ = crawl_of_parts(tmp_path / "crawl")  # with row groups of ten rows
+    add_delta(crawl)
+    with Table.open(crawl.crawldb) as table:
+        expected = sorted(key for batch in table.scan(["key"]) for key in batch["key"].to_pylist())
 
-    page = (await bench.client.get("/v1/crawls/news/urls?limit=5")).json
+    for limit in (1, 7, 15, 1_000):
+        found: list[str] = []
+        after: str | None = ""
+        while after is not None:
+            page = rows.crawldb_page(crawl, load(), UrlsQuery(limit=limit, after=after))
+            assert page.table.num_rows <= min(limit, 40)  # a row group of the base, and those of the delta part
+            found += page.table["key"].to_pylist()
+            after = page.next
+        assert found == expected
 
-    assert page["rows"] == []
-    assert page["next"] is not None
+
+def add_delta(crawl: CrawlDir) -> None:
+    """Replace every tenth row of the base."""
+    with Table.open(crawl.crawldb) as table, Table.write(crawl.crawldb, table.schema, writer="test") as new:
+        new.extend(table.version)
+        parts = [file for file in table.files if "/part-" in file]
+        delta = pa.concat_tables([pq.read_table(file).take(list(range(0, 50, 10))) for file in parts])
+        pq.write_table(delta, new.workspace / "delta.parquet", row_group_size=5)
+        new.adopt(new.workspace / "delta.parquet")
+        places = [{"part": stored_name(file), "row": row} for file in parts for row in range(0, 50, 10)]
+        pq.write_table(pa.Table.from_pylist(places, schema=POSITIONS), new.workspace / "positions.parquet")
+        new.replace_rows(new.workspace / "positions.parquet")
+        new.commit()
 
 
 @pytest.mark.parametrize("path", ["urls", "hosts"])

@@ -4,6 +4,7 @@
 - ``segment``    one segment, its state and its tables
 - ``schemas``    the columns of every table; conversion between records and rows
 - ``crawldb``    opens the crawldb, the linkdb and the indexdb
+- ``changes``    writes changed rows of the crawldb next to the others
 - ``linkdb``     operations on links
 - ``lookup``     finds the rows of one URL without an engine
 - ``export``     writes rows as CSV, JSON lines, Parquet or text

@@ -17,7 +17,7 @@ from scoter.engine import Engine, TableSource, source_of
 from scoter.errors import UsageError, typed
 from scoter.plugins import Column, chain
 from scoter.store.objects.path import StorePath
-from scoter.store.tables import Table, clean
+from scoter.store.tables import Manifest, Table, clean
 from scoter.store.tables.local import storage_at
 from scoter.store.tables.schema import defaults_of, with_columns
 from scoter.store.tables.versions import CURRENT
@@ -31,6 +31,7 @@ class TableSnapshot(Struct, frozen=True):
     applied: frozenset[str] = frozenset()
     version: int = 0
     properties: Mapping[str, str] = {}
+    manifest: Manifest | None = None
 
 
 def table_exists(path: Path) -> bool:
@@ -46,12 +47,14 @@ def scoring_columns(config: Config) -> tuple[Column, ...]:
 def open_crawldb(crawl: CrawlDir, config: Config) -> Table:
     """Open the crawldb, including the columns of the active plug-ins."""
     if not table_exists(crawl.crawldb):
-        raise UsageError(
-            "there is no crawldb yet",
-            where=str(crawl.path),
-            hint=f"Add seed URLs first: scoter inject {typed(crawl.path)} URL",
-        )
+        raise no_crawldb(crawl)
     return Table.open(crawl.crawldb, schemas.CRAWLDB, extra=scoring_columns(config))
+
+
+def no_crawldb(crawl: CrawlDir) -> UsageError:
+    """Return the error for a crawl without a crawldb."""
+    hint = f"Add seed URLs first: scoter inject {typed(crawl.path)} URL"
+    return UsageError("there is no crawldb yet", where=str(crawl.path), hint=hint)
 
 
 def open_linkdb(crawl: CrawlDir) -> Table:
@@ -92,6 +95,7 @@ def table_snapshot(path: Path, schema: Any, extra: Sequence[Column] = ()) -> Ite
             frozenset(manifest.applied),
             manifest.version,
             manifest.properties,
+            manifest,
         )
 
 

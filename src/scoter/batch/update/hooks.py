@@ -33,6 +33,13 @@ def needs_rows(chain: Chain) -> bool:
     return any(_row_hook(plugin, hook) for hook, _, _ in _HOOKS for _, plugin in chain)
 
 
+def changes_untouched(chain: Chain) -> bool:
+    """Return whether a plug-in may change the records of URLs that no segment mentions."""
+    return any(
+        getattr(plugin, name, None) is not None for _, plugin in chain for name in ("orphaned", "orphaned_columns")
+    )
+
+
 def wants_links(chain: Chain) -> bool:
     """Return whether a plug-in needs the individual links."""
     return any(_row_hook(plugin, "update") for _, plugin in chain)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.changes import write_positions
 from scoter.batch.crawldir.export import only_row
 from scoter.batch.crawldir.schemas import drop_nulls, row_of
 from scoter.batch.urls.chains import UrlChains
@@ -24,6 +25,7 @@ from scoter.core.url import Url
 from scoter.engine import Engine, TableSource, file_source, source_of
 from scoter.engine.port import Rows, save_source
 from scoter.engine.portable import first_rows
+from scoter.engine.sources import with_positions
 from scoter.errors import UrlError
 from scoter.parse.feeds.sitemap import SitemapEntry
 from scoter.plugins import Column, chain
@@ -60,9 +62,10 @@ def flag_known(
 ) -> tuple[TableSource, int, int]:
     """Return the distinct records of a file with a flag for known URLs, and the number of new and known ones."""
     first = first_seeds(engine, seeds, columns)
-    there = engine.read(source_of(known, ["url"])).select(there_url="url")
+    there = engine.read(source_of(known, ["url"]), positions=True).rename(there_url="url")
     met = first.left_join(there, first.url == there.there_url)
-    schema, file = seed_schema(columns).append(pa.field(IS_KNOWN, pa.bool_())), folder / "flagged.parquet"
+    schema = with_positions(seed_schema(columns).append(pa.field(IS_KNOWN, pa.bool_())))
+    file = folder / "flagged.parquet"
     total = engine.save(met.mutate(**{IS_KNOWN: met.there_url.notnull()}), schema, file)
     rows = engine.read(file_source(file, schema))
     old = only_row(engine.batches(rows.filter(rows[IS_KNOWN]).aggregate(known=rows[IS_KNOWN].count())))["known"]
@@ -70,9 +73,18 @@ def flag_known(
 
 
 def put_records(
-    engine: Engine, flagged: TableSource, known: TableSource, merge: Merge | None, folder: Path, version: NewVersion
+    engine: Engine,
+    flagged: TableSource,
+    known: TableSource,
+    merge: Merge | None,
+    folder: Path,
+    version: NewVersion,
+    extended: int | None = None,
 ) -> None:
-    """Write known records and those that ``flag_known`` returned; without ``merge``, known URLs stay unchanged."""
+    """Write known records and those that ``flag_known`` returned; without ``merge``, known URLs stay unchanged.
+
+    If ``extended`` is the version that has the known records, only the others are written, as delta parts.
+    """
     rows, names = engine.read(flagged), known.schema.names
     put = rows.filter(~rows[IS_KNOWN]).select(names)
     if merge is not None:
@@ -80,7 +92,18 @@ def put_records(
         old = old.select(**{OLD + name: old[name] for name in names})
         put = put.union(merge(again.join(old, again.url == old[OLD + "url"]), names))
     source = save_source(engine, put, known.schema, folder / "put.parquet")
+    if extended is not None:
+        version.extend(extended)
+        engine.write(_put, {"put": source}, version)
+        if merge is not None:
+            gone = again.semi_join(engine.read(source), "url")
+            version.replace_rows(write_positions(engine, gone, known, folder / "positions.parquet"))
+        return
     engine.write(_adding if merge is None else _replacing, {"known": known, "put": source}, version)
+
+
+def _put(inputs: Mapping[str, Rows]) -> Rows:
+    return inputs["put"]
 
 
 def _adding(inputs: Mapping[str, Rows]) -> Rows:

@@ -161,6 +161,17 @@ class CrawldbSettings(Section, frozen=True):
     preserve_backup: bool = setting(
         True, "Keep the previous version of the crawldb and the linkdb as a backup.", nutch=SAME_NAME
     )
+    incremental_min_rows: int = setting(
+        100_000,
+        "Crawldbs with at least so many URLs are updated by delta parts; smaller ones are rewritten as a whole.",
+        at_least=0,
+    )
+    compaction_share: float = setting(
+        0.375,
+        "Compact a key range of the crawldb when its replaced rows and delta rows exceed this share of its rows.",
+        at_least=0.01,
+        at_most=1.0,
+    )
     parsemeta_to_crawldb: tuple[str, ...] = setting(
         (), "Parse metadata that is copied into the crawldb.", nutch=SAME_NAME, example='["lang"]'
     )

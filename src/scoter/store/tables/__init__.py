@@ -3,6 +3,7 @@
 - ``table``        reads a table
 - ``new_version``  writes a version, from the lock to ``CURRENT``
 - ``versions``     manifests, and which version is current, kept or removed
+- ``replaced``     positions of rows that later parts replaced
 - ``partset``      the finished parts of a segment
 - ``parquet``      writes Parquet files; reads several as one dataset
 - ``schema``       Arrow types as text, and schema evolution

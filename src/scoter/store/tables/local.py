@@ -96,6 +96,8 @@ class LocalStorage:
     def finish(self, name: str, draft: Path) -> None:
         path = self.root / name
         with disk_errors("name the file", path):
+            if not path.parent.exists():
+                self.make(name.rpartition("/")[0])
             _sync_file(draft)
             try:
                 draft.replace(path)
@@ -136,22 +138,33 @@ class LocalStorage:
                 file.close()
                 raise
 
-    def remove_version(self, name: str, manifest: str) -> bool:
+    def remove_version(self, name: str, manifest: str, spared: frozenset[str] = frozenset()) -> bool:
         path = self.root / name / manifest
         with disk_errors("remove the version", path.parent):
             try:
                 handle = os.open(path, os.O_RDWR)  # NFS grants exclusive locks only on files open for writing
             except (FileNotFoundError, NotADirectoryError):
-                self.remove(name)
+                self._remove_except(name, spared)
                 return True
             try:
                 if not try_lock(handle):
                     return False
                 path.unlink()
-                self.remove(name)
+                self._remove_except(name, spared)
             finally:
                 os.close(handle)
         return True
+
+    def _remove_except(self, name: str, spared: frozenset[str]) -> None:
+        if not spared:
+            self.remove(name)
+            return
+        folder = self.root / name
+        for path in sorted(folder.rglob("*"), reverse=True):  # the content of a folder before the folder
+            if not path.is_dir() and path.relative_to(folder).as_posix() not in spared:
+                path.unlink()
+            elif path.is_dir() and not any(path.iterdir()):
+                path.rmdir()
 
     def lock(self, name: str, holder: Holder, guards: Sequence[str] = ()) -> LocalStorageLock:
         path = self.root / name

@@ -18,21 +18,27 @@ from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import replace
 
 from scoter.errors import Defect, UsageError, UserError
 from scoter.plugins import Column
 from scoter.store.disk import disk_errors
 from scoter.store.objects.copies import local_file
 from scoter.store.tables.local import storage_at
-from scoter.store.tables.parquet import OpenPart, PartLimits, PartWriter, checksum
+from scoter.store.tables.parquet import OpenPart, PartLimits, PartWriter, checksum, key_range
+from scoter.store.tables.replaced import count_positions
 from scoter.store.tables.schema import defaults_of, missing, with_columns
 from scoter.store.tables.storage import Holder, StorageLock, TableStorage, this_process
 from scoter.store.tables.versions import (
     CURRENT,
+    FORMAT,
     KEEP,
     LOCK,
     MANIFEST,
+    PLAIN_FORMAT,
+    REPLACED,
     Manifest,
+    ReplacedRows,
     StoredPart,
     current_manifest,
     current_version,
@@ -83,6 +89,10 @@ class NewVersion:
         self._lock: StorageLock | None = None
         self._numbers = itertools.count(1)
         self._parts: dict[str, StoredPart] = {}
+        self._shared: dict[str, StoredPart] = {}
+        self._replaced: list[ReplacedRows] = []
+        self.adds_delta = False
+        """Whether the files adopted from now on are delta parts."""
         self._writing: set[PartWriter] = set()
         self._workspace: Path | None = None
         self._announced = self._committed = False
@@ -151,6 +161,7 @@ class NewVersion:
             try:
                 found = pq.ParquetFile(opened)
                 rows, stored = found.metadata.num_rows, found.schema_arrow
+                lowest, highest = key_range(found)
             except pa.ArrowException as failure:
                 raise UserError(f"this is not a complete Parquet file: {failure}", where=str(path)) from None
             absent = missing(stored, self.schema, self._defaults, str(path))
@@ -161,9 +172,61 @@ class NewVersion:
             size = opened.tell()
         name = self._new_name()
         self._place.finish(name, path)
-        part = StoredPart(name.rsplit("/", 1)[-1], size, rows, digest)
+        part = StoredPart(name.rsplit("/", 1)[-1], size, rows, digest, lowest, highest, self.adds_delta)
         self._parts[name] = part
         return part
+
+    def extend(self, version: int) -> None:
+        """Start with the parts of the previous version, which stay where they are; further ones are delta parts.
+
+        ``version`` is the version that the new rows were made from, and must still be the current one.
+        """
+        self._check_open()
+        before = self.previous
+        if before is None or before.version != version:
+            hint = "Nothing was changed. Run this again."
+            raise UsageError("another process has changed the table meanwhile", where=self._place.location(), hint=hint)
+        if before.columns != stored_columns(self.schema):
+            raise Defect(f"{self._place.location(self.name)} has other columns than the version before")
+        self._shared = {before.path(part): replace(part, name=before.path(part)) for part in before.parts}
+        self._replaced = [replace(each, name=before.path(each)) for each in before.replaced]
+        self.adds_delta = True
+
+    def replace_rows(self, file: Path) -> int:
+        """Leave out rows of shared parts, whose positions are in a file; return their number. The file is moved."""
+        self._check_open()
+        counts = count_positions(file)
+        for path, rows in counts.items():
+            part = self._shared.get(path)
+            if part is None or part.replaced + rows > part.rows:
+                raise Defect(f"positions of {rows} rows of {path}, which has not so many")
+            self._shared[path] = replace(part, replaced=part.replaced + rows)
+        if counts:
+            self._add_positions(file, sum(counts.values()), tuple(sorted(counts)))
+        return sum(counts.values())
+
+    def drop(self, paths: Collection[str]) -> None:
+        """Leave out shared parts."""
+        for path in paths:
+            del self._shared[path]
+
+    def merge_positions(self, file: Path) -> None:
+        """Replace all files of positions by one that has the same content for the parts that remain."""
+        self._check_open()
+        counts = count_positions(file)
+        if counts != {path: part.replaced for path, part in self._shared.items() if part.replaced}:
+            raise Defect("the merged positions differ from the replaced rows")
+        self._replaced = []
+        if counts:
+            self._add_positions(file, sum(counts.values()), tuple(sorted(counts)))
+
+    def _add_positions(self, file: Path, rows: int, parts: tuple[str, ...]) -> None:
+        with disk_errors("read the file", file), file.open("rb") as opened:
+            digest = checksum(opened)
+            size = opened.tell()
+        name = f"{self.name}/{REPLACED}/{part_name(next(self._numbers))}"
+        self._place.finish(name, file)
+        self._replaced.append(ReplacedRows(name, size, rows, digest, parts))
 
     def keep(self, files: Sequence[str], parts: Sequence[StoredPart]) -> None:
         """Add the files of the previous version, without copying or reading them if the disk has hard links."""
@@ -199,20 +262,24 @@ class NewVersion:
         twice = sorted(set(applied) & set(known))
         if twice:
             raise UsageError(f"the segment {twice[0]} was already applied", where=self._place.location())
-        if not self._parts:
+        shared = {path: part for path, part in self._shared.items() if part.replaced < part.rows}
+        if not self._parts and not shared:
             self._write_empty()
-        parts = tuple(self._parts[name] for name in sorted(self._parts))
+        parts = (*shared.values(), *(self._parts[name] for name in sorted(self._parts)))
+        positions = tuple(each for each in self._replaced if not shared.keys().isdisjoint(each.parts))
         manifest = Manifest(
+            format=FORMAT if shared else PLAIN_FORMAT,
             version=self.version,
             previous=self.previous.version if self.previous else None,
             created=self._clock(),
             writer=self._writer,
-            rows=sum(part.rows for part in parts),
+            rows=sum(part.rows - part.replaced for part in parts),
             columns=stored_columns(self.schema),
             plugin_columns=self._extra,
             applied=tuple(sorted({*known, *applied} - set(forget))),
             parts=parts,
             properties=properties or {},
+            replaced=positions,
         )
         self._remove_workspace()
         self._announce(manifest)

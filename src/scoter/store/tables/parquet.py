@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 from typing import Any, BinaryIO, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
 from msgspec import Struct
@@ -24,6 +25,8 @@ from scoter.store.tables.storage import TableStorage
 from scoter.store.tables.versions import StoredPart
 
 _CHUNK = 2**20
+KEY = "key"
+"""The column by which tables are sorted."""
 
 
 class PartLimits(Struct, frozen=True, kw_only=True):
@@ -244,6 +247,26 @@ def write_batches(file: Path, schema: Any, found: Iterable[Any]) -> None:
     with disk_errors("write temporary rows", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
         for batch in found:
             writer.write_batch(batch)
+
+
+def key_range(file: Any) -> tuple[str | None, str | None]:
+    """Return the lowest and the highest key of an open Parquet file, if it has keys."""
+    names = file.schema_arrow.names
+    if KEY not in names or not file.metadata.num_rows:
+        return None, None
+    column = next(at for at in range(file.metadata.num_columns) if file.schema.column(at).path == KEY)
+    lows, highs = [], []
+    for group in range(file.metadata.num_row_groups):
+        known = file.metadata.row_group(group).column(column).statistics
+        if known is not None and known.has_min_max:
+            low, high = str(known.min), str(known.max)
+        else:  # writers may leave out the statistics of long texts
+            found = pc.min_max(file.read_row_group(group, columns=[KEY])[KEY]).as_py()
+            low, high = found["min"], found["max"]
+        if low is not None:
+            lows.append(low)
+            highs.append(high)
+    return (min(lows), max(highs)) if lows else (None, None)
 
 
 def checksum(file: BinaryIO) -> str:

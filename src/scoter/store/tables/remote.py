@@ -30,7 +30,7 @@ from scoter.store.tables.storage import (
 )
 
 _MARK = b"#lock "
-_MANIFEST = "manifest.json"
+_MANIFEST = "_manifest.json"
 _WRITER = ".writer"
 """An object in each version, so that a suspended writer cannot use the number of a later one."""
 _MANIFESTS = 64
@@ -141,10 +141,19 @@ class ObjectStorage:
         data = self.read(name)
         return None if data is None else (data, _nothing)
 
-    def remove_version(self, name: str, manifest: str) -> bool:
+    def remove_version(self, name: str, manifest: str, spared: frozenset[str] = frozenset()) -> bool:
         self._known.manifests.pop(self._key(f"{name}/{manifest}"), None)
         self._client.delete([self._key(f"{name}/{manifest}")])
-        self.remove(name)
+        if not spared:
+            self.remove(name)
+            return True
+        # Stores differ in whether keys start with a slash.
+        found = self._client.tree(self._key(name))
+        gone = [key for key in found if key.rpartition(f"/{name}/")[2] not in spared]
+        for key in gone:
+            drop_copies(self._client.url(key))
+        if gone:
+            self._client.delete(gone)
         return True
 
     def lock(self, name: str, holder: Holder, guards: Sequence[str] = ()) -> StorageLock:

@@ -121,8 +121,8 @@ class TableStorage(Protocol):
         ``None`` if it does not exist or is being removed.
         """
 
-    def remove_version(self, name: str, manifest: str) -> bool:
-        """Remove a version, its manifest first; return false if a reader holds it."""
+    def remove_version(self, name: str, manifest: str, spared: frozenset[str] = frozenset()) -> bool:
+        """Remove a version, its manifest first, except the spared files in it; return false if a reader holds it."""
 
     def lock(self, name: str, holder: Holder, guards: Sequence[str] = ()) -> StorageLock:
         """Become the only writer, or raise an error that names it.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -12,17 +12,22 @@ import msgspec
 import pyarrow as pa
 from msgspec import Struct
 
-from scoter.errors import UsageError, UserError
+from scoter.errors import DamagedManifest, UsageError, UserError
 from scoter.plugins import Column
 from scoter.store.tables.schema import arrow_type
 from scoter.store.tables.storage import TableStorage
 
-FORMAT = 1
-"""The format this code writes; it reads this one and older ones."""
+FORMAT = 2
+"""The newest format this code writes and reads; it reads older ones, too."""
+PLAIN_FORMAT = 1
+"""The format of a version whose files are all its own and have only current rows."""
 
 CURRENT = "CURRENT"
 LOCK = "LOCK"
-MANIFEST = "manifest.json"
+MANIFEST = "_manifest.json"
+"""pandas, Arrow and Spark ignore names that start with an underscore when they read a folder."""
+FORMER_MANIFEST = "manifest.json"
+REPLACED = "_replaced"
 PARQUET = ".parquet"
 OPEN = ".open"
 
@@ -37,13 +42,33 @@ class StoredColumn(Struct, frozen=True):
     nullable: bool = True
 
 
-class StoredPart(Struct, frozen=True):
-    """A file of a version, with its size, rows and checksum."""
+class StoredPart(Struct, frozen=True, omit_defaults=True):
+    """A file of a version, with its size, rows and checksum.
+
+    ``name`` starts with a version's name if the file is in the folder of that version.
+    """
 
     name: str
     size: int
     rows: int
     xxh3_128: str
+    lowest: str | None = None
+    """The lowest key, if known."""
+    highest: str | None = None
+    is_delta: bool = False
+    """Whether the rows were added later than those of the base; their keys may be anywhere in the table."""
+    replaced: int = 0
+    """Rows that are no longer valid, because another part has a newer one or because they were removed."""
+
+
+class ReplacedRows(Struct, frozen=True):
+    """A file with the positions of replaced rows, and the parts that it mentions."""
+
+    name: str
+    size: int
+    rows: int
+    xxh3_128: str
+    parts: tuple[str, ...]
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
@@ -61,11 +86,21 @@ class Manifest(Struct, frozen=True, kw_only=True):
     parts: tuple[StoredPart, ...] = ()
     properties: Mapping[str, str] = {}
     """What the writer records about the version as a whole."""
+    replaced: tuple[ReplacedRows, ...] = ()
 
     @property
     def name(self) -> str:
         """The version's folder."""
         return version_name(self.version)
+
+    def path(self, file: StoredPart | ReplacedRows) -> str:
+        """Return the name of a file within the table."""
+        return file.name if version_number(file.name.partition("/")[0]) is not None else f"{self.name}/{file.name}"
+
+    def paths(self) -> Iterator[str]:
+        """Yield the names, within the table, of all files that the version needs."""
+        yield from map(self.path, self.parts)
+        yield from map(self.path, self.replaced)
 
     def schema(self) -> Any:
         """Return the Arrow schema of the version's files."""
@@ -98,7 +133,7 @@ def decode(data: bytes, where: str) -> Manifest:
             )
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as failure:
-        raise UserError(f"the manifest cannot be read: {failure}", where=where, hint=hint) from None
+        raise DamagedManifest(f"the manifest cannot be read: {failure}", where=where, hint=hint) from None
 
 
 def version_name(number: int) -> str:
@@ -149,9 +184,12 @@ def current_version(place: TableStorage) -> int | None:
 
 def read_manifest(place: TableStorage, version: int) -> Manifest | None:
     """Return the manifest of a version, or ``None`` if it does not exist."""
-    name = f"{version_name(version)}/{MANIFEST}"
-    data = place.read(name)
-    return None if data is None else decode(data, place.location(name))
+    for file in (MANIFEST, FORMER_MANIFEST):
+        name = f"{version_name(version)}/{file}"
+        data = place.read(name)
+        if data is not None:
+            return decode(data, place.location(name))
+    return None
 
 
 def current_manifest(place: TableStorage) -> Manifest | None:
@@ -199,8 +237,9 @@ def sweep(
 ) -> tuple[list[str], int]:
     """Remove versions that never became current or are no longer kept, unless a reader holds them.
 
-    Returns the names of the removed versions, and the highest version number. The caller must hold the table's lock;
-    ``check_lock`` is called after listing the versions, so that none of a later holder can be among them.
+    Files of a removed version that a remaining one needs are left. Returns the names of the removed versions, and the
+    highest version number. The caller must hold the table's lock; ``check_lock`` is called after listing the versions,
+    so that none of a later holder can be among them.
     """
     entries = place.entries() or {}
     numbers = {number: name for name in sorted(entries) if (number := version_number(name)) is not None}
@@ -210,8 +249,42 @@ def sweep(
         place.remove(_LEFT)
     kept = _chain(place, current, keep)
     check_lock()
-    stray = [name for number, name in numbers.items() if number not in kept]
-    return [name for name in stray if place.remove_version(name, MANIFEST)], max(numbers, default=0)
+    needed = {path for manifest in kept.values() if manifest is not None for path in manifest.paths()}
+    removed = []
+    # Newest first: a version needs only files of older ones, so it is known by then which of them remain.
+    for number in sorted(numbers.keys() - kept.keys(), reverse=True):
+        name = numbers[number]
+        spared = _below(name, needed)
+        # Listing costs a request in an object store, where a version without shared files is removed in any case.
+        inside = (place.entries(name) or {}) if spared or place.lasting_names else {}
+        if spared and inside.keys() <= {file.partition("/")[0] for file in spared}:
+            continue  # removed before; only shared files are left
+        if place.remove_version(name, FORMER_MANIFEST if FORMER_MANIFEST in inside else MANIFEST, spared):
+            removed.append(name)
+        elif (held := read_manifest(place, number)) is not None:
+            needed |= set(held.paths())
+    return sorted(removed), max(numbers, default=0)
+
+
+def unneeded_files(place: TableStorage, current: Manifest, keep: int = KEEP) -> dict[str, list[str]]:
+    """Return what ``sweep`` would remove if there were no readers: the names of files by version."""
+    kept = _chain(place, current, keep)
+    needed = {path for manifest in kept.values() if manifest is not None for path in manifest.paths()}
+    found = {}
+    for name in sorted(place.entries() or {}):
+        number = version_number(name)
+        if number is not None and number not in kept:
+            spared = {file.partition("/")[0] for file in _below(name, needed)}
+            files = [file for file in place.entries(name) or {} if file not in spared]
+            if files or not spared:
+                found[name] = files
+    return found
+
+
+def _below(folder: str, paths: Collection[str]) -> frozenset[str]:
+    """Return the paths below a folder, relative to it."""
+    prefix = f"{folder}/"
+    return frozenset(path.removeprefix(prefix) for path in paths if path.startswith(prefix))
 
 
 def _refuse_lost_current(place: TableStorage, numbers: Mapping[int, str]) -> None:
@@ -224,10 +297,14 @@ def _refuse_lost_current(place: TableStorage, numbers: Mapping[int, str]) -> Non
             raise UserError(message, where=place.location(CURRENT), hint=hint)
 
 
-def _chain(place: TableStorage, current: Manifest | None, keep: int) -> set[int]:
-    """Return the current version and the previous ones to keep; the manifest of the last one is not read."""
-    kept = {current.version} if current else set()
+def _chain(place: TableStorage, current: Manifest | None, keep: int) -> dict[int, Manifest | None]:
+    """Return the current version and the previous ones to keep, with their manifests if they exist."""
+    kept: dict[int, Manifest | None] = {current.version: current} if current else {}
     while current is not None and current.previous is not None and len(kept) <= keep:
-        kept.add(current.previous)
-        current = read_manifest(place, current.previous) if len(kept) <= keep else None
+        before = current.previous
+        try:
+            current = read_manifest(place, before)
+        except DamagedManifest:
+            current = None  # it cannot be opened any more, and must not keep others from writing
+        kept[before] = current
     return kept

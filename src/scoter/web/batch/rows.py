@@ -19,11 +19,12 @@ from msgspec import Struct
 from scoter.batch.crawldir.crawldb import open_crawldb
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.export import iter_rows, json_value, text_value
+from scoter.batch.crawldir.lookup import without_replaced
 from scoter.batch_api import HostsQuery, UrlsQuery
 from scoter.config import Config
 from scoter.core.datum import DbStatus, short_name
 from scoter.core.url import canonical
-from scoter.engine.sources import source_of
+from scoter.engine.sources import replaced_rows, source_of
 from scoter.errors import UrlError, UsageError, UserError
 
 ARROW: Final = "application/vnd.apache.arrow.stream"
@@ -46,29 +47,47 @@ def crawldb_page(crawl: CrawlDir, config: Config, query: UrlsQuery) -> RowTable:
         raise UsageError(f"{query.status!r} is not a status", where="?status", hint=f"Accepted: {', '.join(STATUSES)}.")
     low, high = _host_range(query.host) if query.host else ("", "\U0010ffff")
     start = max(low, query.after)
-    found: list[Any] = []
-    rows, read = 0, 0
     with open_crawldb(crawl, config) as crawldb:
-        schema = crawldb.schema
-        for file in source_of(crawldb).files:
+        source = source_of(crawldb)
+        gone = replaced_rows(source)
+        groups = _groups_between(source.files, start, high)
+        page, read, last = crawldb.schema.empty_table(), 0, start
+        while groups:
+            # Parts overlap, but no row group that is left has a lower key than the next one.
+            _, file, number = groups.pop(0)
             with _opened(file) as parquet:
-                column = parquet.schema_arrow.get_field_index("key")
-                for group in range(parquet.metadata.num_row_groups):
-                    known = parquet.metadata.row_group(group).column(column).statistics
-                    if known is not None and known.has_min_max and (known.max <= start or known.min > high):
-                        continue
-                    if read == _MAX_GROUPS:
-                        return RowTable(_joined(found, schema), start)
-                    table = parquet.read_row_group(group)
-                    read += 1
-                    start_before = start
-                    start = max(start, table["key"][-1].as_py())
-                    chosen = table.filter(_condition(table, query, start_before, high)).slice(0, query.limit - rows)
-                    found.append(chosen)
-                    rows += chosen.num_rows
-                    if rows == query.limit:
-                        return RowTable(_joined(found, schema), chosen["key"][-1].as_py())
-    return RowTable(_joined(found, schema))
+                table = without_replaced(parquet, number, parquet.read_row_group(number), gone.get(file))
+            read += 1
+            later = table.filter(pc.greater(table["key"], start))
+            chosen = later.filter(_condition(later, query, start, high)).slice(0, query.limit)
+            page = _joined([page, chosen], crawldb.schema).sort_by([("key", "ascending"), ("url", "ascending")])
+            page = page.slice(0, query.limit)
+            limit = groups[0][0] if groups else None
+            ready = page if limit is None else page.filter(pc.less(page["key"], limit))
+            if ready.num_rows == query.limit:
+                return RowTable(ready, ready["key"][-1].as_py())
+            if limit is None:
+                return RowTable(ready)
+            for keys in (later["key"].filter(pc.less(later["key"], limit)), ready["key"]):
+                last = max(last, pc.max(keys).as_py() or "")
+            if read >= _MAX_GROUPS and last > start:
+                return RowTable(ready, last)
+        return RowTable(page)
+
+
+def _groups_between(files: Sequence[str], low: str, high: str) -> list[tuple[str, str, int]]:
+    """Return the row groups that may have keys between two, with their lowest keys, in order of these."""
+    found = []
+    for file in files:
+        with _opened(file) as parquet:
+            column = parquet.schema_arrow.get_field_index("key")
+            for group in range(parquet.metadata.num_row_groups):
+                known = parquet.metadata.row_group(group).column(column).statistics
+                if known is None or not known.has_min_max:
+                    found.append(("", file, group))
+                elif known.max > low and known.min <= high:
+                    found.append((known.min, file, group))
+    return sorted(found)
 
 
 def _condition(table: Any, query: UrlsQuery, start: str, high: str) -> Any:

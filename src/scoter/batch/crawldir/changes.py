@@ -1,0 +1,95 @@
+"""Write changed rows of the crawldb as delta parts next to its base.
+
+A job that changes few rows reads these with their positions, writes the new rows as a delta part, and lists the
+positions of the old ones. So the version after it shares all other rows with the one before.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ibis
+from msgspec import Struct
+
+from scoter.config import Config
+from scoter.engine import Engine, TableSource, file_source, sources
+from scoter.engine.port import Rows
+from scoter.engine.sources import STORED_FILE, STORED_ROW, stored_name, survey, with_positions
+from scoter.store.tables import Manifest
+from scoter.store.tables.replaced import POSITIONS
+from scoter.store.tables.versions import stored_columns
+
+MAX_SHARE = 0.5
+"""Of the rows of a crawldb, those that may be changed by delta parts; if there are more, a rewrite costs less."""
+
+
+class StoredRows(Struct, frozen=True):
+    """Some rows of a table, copied to a file, and a file with their positions."""
+
+    source: TableSource
+    positions: Path
+
+
+def is_incremental(manifest: Manifest | None, schema: Any, config: Config, changed: int) -> bool:
+    """Return whether a change of so many rows is written as a delta part; otherwise the crawldb is rewritten."""
+    return (
+        manifest is not None
+        and manifest.rows >= config.db.incremental_min_rows
+        and changed <= MAX_SHARE * manifest.rows
+        and manifest.columns == stored_columns(schema)
+    )
+
+
+def save_rows(engine: Engine, rows: Rows, source: TableSource, file: Path) -> int:
+    """Write rows that were read with their positions to a file, and return their number."""
+    return engine.save(rows, with_positions(source.schema), file, is_temporary=True)
+
+
+def stored_rows(engine: Engine, source: TableSource, urls: Rows, folder: Path) -> StoredRows:
+    """Return the rows of a source that have one of these URLs; ``urls`` has a column ``key``, too."""
+    file = folder / "stored.parquet"
+    known = _may_have(engine, engine.read(source, positions=True), source, urls)
+    save_rows(engine, known.semi_join(urls, "url"), source, file)
+    return StoredRows(file_source(file, source.schema), save_positions(engine, file, source, folder))
+
+
+def _may_have(engine: Engine, known: Rows, source: TableSource, urls: Rows) -> Rows:
+    """Return the rows of the row groups that may have one of these URLs, if these are few."""
+    found = survey(source)
+    if len(found.groups) < sources.MIN_PRUNED_GROUPS:
+        return known
+    at = urls.key.find(")")
+    hosts = urls.select(host=ibis.ifelse(at >= 0, urls.key.substr(0, at), urls.key)).distinct().limit(_MAX_HOSTS + 1)
+    prefixes = [host for batch in engine.batches(hosts) for host in batch.column("host").to_pylist()]
+    if len(prefixes) > _MAX_HOSTS or None in prefixes:
+        return known
+    spans = sources.key_spans(found, prefixes)
+    if spans is None:
+        return known
+    if not spans:
+        return known.limit(0)
+    # A union rather than one condition: engines skip row groups by simple comparisons.
+    parts = [known.filter((known.key >= low) & (known.key <= high)) for low, high in spans]
+    return ibis.union(*parts) if len(parts) > 1 else parts[0]
+
+
+def save_positions(engine: Engine, file: Path, source: TableSource, folder: Path) -> Path:
+    """Write the positions of the rows in a file that ``save_rows`` wrote, for ``NewVersion.replace_rows``."""
+    rows = engine.read(file_source(file, with_positions(source.schema).empty_table().select(_PLACE).schema))
+    return write_positions(engine, rows, source, folder / "positions.parquet")
+
+
+def write_positions(engine: Engine, rows: Rows, source: TableSource, file: Path) -> Path:
+    """Write the positions of rows of a source to a file."""
+    names = list(map(stored_name, source.files))
+    numbered = ibis.memtable({"number": list(range(len(names))), "part": names}, schema=_NUMBERED)
+    found = rows.join(numbered, rows[STORED_FILE] == numbered.number)
+    engine.save(found.select(part=found.part, row=found[STORED_ROW]), POSITIONS, file, order=["part", "row"])
+    return file
+
+
+_MAX_HOSTS = 200_000
+_PLACE = [STORED_FILE, STORED_ROW]
+_NUMBERED = ibis.schema({"number": "int32", "part": "string"})
