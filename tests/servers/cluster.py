@@ -103,8 +103,10 @@ class ClusterServer:
             self._process = process
         deadline = time.monotonic() + _PATIENCE
         while not self._answers(self.port):
-            process_ended = getattr(self, "_process", None) is not None and self._process.poll() is not None
-            if process_ended or self.pid is None or time.monotonic() > deadline:
+            # While Java starts, it replaces itself once, and its command line is empty for a moment.
+            own = getattr(self, "_process", None)
+            has_ended = self.pid is None if own is None else own.poll() is not None
+            if has_ended or time.monotonic() > deadline:
                 log = (self._folder / "server.log").read_text(errors="replace")
                 raise RuntimeError(f"{self.name} did not start:\n{log[-4000:]}")
             time.sleep(0.2)
