@@ -220,7 +220,7 @@ COMMANDS = (
     ("readlinkdb", "{}", "--url", "http://www.grebe0.test/"),
     ("report", "{}", "largest"),
     ("updatehostdb", "{}"),
-    ("readhostdb", "{}", "--top-n", "3"),
+    ("readhostdb", "{}", "--limit", "3"),
     ("webgraph", "{}"),
     ("linkrank", "{}"),
     ("scoreupdater", "{}"),
