@@ -228,7 +228,7 @@ COMMANDS = (
     ("dedup", "{}"),
     ("domainstats", "{}"),
     ("crawlcomplete", "{}"),
-    ("export", "{}", "--out", "{out}"),
+    ("export", "{}", "{out}", "--format", "jsonl"),
     ("config", "show", "--crawl", "{}"),
     ("mergedb", "{}-merged", "{}"),
     ("mergelinkdb", "{}-merged", "{}"),
