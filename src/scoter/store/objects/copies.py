@@ -7,6 +7,7 @@ removed when the process ends. A part that this process has written stays as a c
 from __future__ import annotations
 
 import atexit
+import fcntl
 import os
 import shutil
 import sqlite3
@@ -45,8 +46,11 @@ def process_folder() -> Path:
                 if base.stat().st_uid != os.getuid():
                     raise UsageError("the folder belongs to another user", where=str(base), hint="Set TMPDIR.")
             processes = base / "processes"
-            sweep(processes)
-            _folder = os.getpid(), Scratch(processes, "process")
+            # One process at a time: a new folder is not locked yet, and another process would remove it.
+            with (base / "processes.lock").open("ab") as turn:
+                fcntl.flock(turn, fcntl.LOCK_EX)
+                sweep(processes)
+                _folder = os.getpid(), Scratch(processes, "process")
             atexit.register(_close, os.getpid())
         return _folder[1].path
 
