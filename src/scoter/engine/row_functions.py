@@ -6,7 +6,8 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from scoter import errors
@@ -17,15 +18,18 @@ from scoter.plugins import pickles
 _SENT = re.compile(r"scoter-error:([A-Za-z0-9+/=]+):")
 
 
-def row_mapper(function: Callable[[Any], Any], given: Any, returned: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def row_mapper(
+    function: Callable[[Any], Any], given: Any, returned: Any, path: Sequence[str] = ()
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """Return a function for ``mapInArrow`` that applies a function to each record batch.
 
     It is pickled once, and unpickled once per process. ``given`` is the schema of the batches that the function
-    expects, ``returned`` the schema of those that it returns.
+    expects, ``returned`` the schema of those that it returns, ``path`` more folders to import modules from.
     """
     stored = pickles.dumps(function)
 
     def mapped(batches: Iterator[Any]) -> Iterator[Any]:
+        sys.path += [each for each in path if each not in sys.path]
         try:
             found = pickles.loads(stored)
             for batch in batches:

@@ -203,7 +203,10 @@ class SparkEngine(Closing):
             shutil.rmtree(folder, ignore_errors=True)
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
-        mapped = self._framed(rows).mapInArrow(row_mapper(function, arrow_schema(rows), schema), self._spelled(schema))
+        # On this machine, processes that were started earlier may lack folders that were added to the path since.
+        path = sys.path if self._session.sparkContext.master.startswith("local") else ()
+        mapper = row_mapper(function, arrow_schema(rows), schema, list(path))
+        mapped = self._framed(rows).mapInArrow(mapper, self._spelled(schema))
         folder = self._folder / self._new_name()
         self._store(mapped, folder)  # stored, because the function must see each row once
         files = tuple(map(str, _parts(folder)))

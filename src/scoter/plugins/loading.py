@@ -66,7 +66,7 @@ class Plugin(Struct, frozen=True):
             raise
         except (Exception, SystemExit) as error:  # whatever somebody else's class raises when it is made
             raise self._broken("cannot be instantiated", error) from error
-        _ORIGINS.put(id(made), (made, self.full_name, config))
+        _ORIGINS.put(id(made), (made, self, config))
         return made
 
     def _broken(self, what: str, error: BaseException) -> PluginError:
@@ -76,14 +76,14 @@ class Plugin(Struct, frozen=True):
         )
 
 
-_ORIGINS: BoundedMap[int, tuple[Any, str, Config]] = BoundedMap(128)
+_ORIGINS: BoundedMap[int, tuple[Any, Plugin, Config]] = BoundedMap(128)
 """The plug-ins made last, by identity: some cannot be hashed or referenced weakly."""
 
 
-def origin(plugin: Any) -> tuple[str, Config] | None:
-    """Return the full name and the configuration that a plug-in was made with; ``None`` if it is none, or forgotten."""
-    made = _ORIGINS.peek(id(plugin))
-    return None if made is None or made[0] is not plugin else made[1:]
+def origin(made: Any) -> tuple[Plugin, Config] | None:
+    """Return the plug-in and the configuration that an object was made from; ``None`` if from none, or forgotten."""
+    found = _ORIGINS.peek(id(made))
+    return None if found is None or found[0] is not made else found[1:]
 
 
 @lru_cache(maxsize=1)

@@ -1,7 +1,7 @@
 """Send functions that hold plug-ins to other processes.
 
-Plug-ins hold compiled patterns and open files, which cannot be pickled. So a plug-in travels as its name and its
-configuration, and is instantiated where it arrives, once per process.
+Plug-ins hold compiled patterns and open files, which cannot be pickled. So a plug-in travels as its name, the address
+of its class and its configuration, and is instantiated where it arrives, once per process.
 """
 # mypy: disable-error-code="import-untyped, import-not-found, misc, no-untyped-call, unused-ignore"
 
@@ -10,9 +10,11 @@ from __future__ import annotations
 import io
 import pickle
 from functools import lru_cache
+from importlib.metadata import EntryPoint
 from typing import Any
 
-from scoter.plugins.loading import find_by_full_name, origin
+from scoter.plugins.loading import Plugin, origin
+from scoter.plugins.points import POINTS
 
 _MOST = 16  # functions and plug-ins that a process keeps
 
@@ -22,9 +24,12 @@ def dumps(function: Any) -> bytes:
     from pyspark.cloudpickle import CloudPickler
 
     class Pickler(CloudPickler):
-        def persistent_id(self, value: Any) -> tuple[str, bytes] | None:
+        def persistent_id(self, value: Any) -> tuple[str, str, str, bytes] | None:
             found = origin(value)
-            return None if found is None else (found[0], pickle.dumps(found[1]))
+            if found is None:
+                return None
+            plugin, config = found
+            return plugin.point.name, plugin.name, plugin.entry.value, pickle.dumps(config)
 
     file = io.BytesIO()
     Pickler(file).dump(function)
@@ -38,10 +43,12 @@ def loads(stored: bytes) -> Any:
 
 
 class _Unpickler(pickle.Unpickler):
-    def persistent_load(self, found: tuple[str, bytes]) -> Any:
+    def persistent_load(self, found: tuple[str, str, str, bytes]) -> Any:
         return _made(*found)
 
 
 @lru_cache(maxsize=_MOST)
-def _made(full_name: str, config: bytes) -> Any:
-    return find_by_full_name(full_name).make(pickle.loads(config))  # noqa: S301 - written by ``dumps``
+def _made(point: str, name: str, value: str, config: bytes) -> Any:
+    at = POINTS[point]
+    plugin = Plugin(at, name, EntryPoint(name, value, at.group))
+    return plugin.make(pickle.loads(config))  # noqa: S301 - written by ``dumps``
