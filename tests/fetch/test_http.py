@@ -123,10 +123,13 @@ async def test_target_of_a_redirect_is_taken_even_if_its_body_is_framed_wrongly(
         lost = await get(port, "http://example.com/")
     async with server(lambda head: f"HTTP/1.1 200 OK\r\nLocation: /new\r\n{framing}".encode()) as (port, _):
         page = await get(port, "http://example.com/")
+    unknown = "Content-Length; 0\r\n\r\n"  # a line that is not a field
+    async with server(lambda head: f"HTTP/1.1 304 Same\r\nLocation: /new\r\n{unknown}".encode()) as (port, _):
+        same = await get(port, "http://example.com/")
 
     assert isinstance(moved, Moved)
     assert moved.target == canonical("http://example.com/new")
-    for reply in (lost, page):
+    for reply in (lost, page, same):
         assert isinstance(reply, Failed)
         assert reply.reason is Reason.MALFORMED
 

@@ -94,7 +94,11 @@ def rows_of(batches: Any) -> list[str]:
         for row in batch.select(names).to_pylist():
             if "inlinks" in row:
                 row["inlinks"] = sorted(row["inlinks"], key=lambda link: link["url"])
-            rows.append(repr({name: value for name, value in row.items() if name not in ("metadata", "headers")}))
+            kept = {name: value for name, value in row.items() if name not in ("metadata", "headers")}
+            # Scores are sums, whose last digits depend on the order.
+            rows.append(
+                repr({name: round(each, 9) if isinstance(each, float) else each for name, each in kept.items()})
+            )
     return sorted(rows)
 
 

@@ -285,7 +285,7 @@ def _missing_parts(status: int, headers: Headers) -> Truncation:
 
 def _is_redirect(result: TransferResult) -> bool:
     """Tell whether the head names the target of a redirect, though the framing of the body is invalid."""
-    if result.truncation is not Truncation.UNSPECIFIED or not 300 <= result.status < 400:
+    if result.truncation is not Truncation.UNSPECIFIED or not 300 <= result.status < 400 or result.status == 304:
         return False
     return header(_fields(result.head), "Location") != ""
 
