@@ -76,6 +76,8 @@ class FsspecClient:
                 # It exists (stores report that in different ways), or the store cannot create exclusively.
                 found = self.get(key)
                 if found is None:
+                    if isinstance(failure, OSError) and not isinstance(failure, FileExistsError):
+                        raise  # the store cannot be reached, or refuses
                     raise UserError(
                         "the store cannot create an object only if it does not exist, which locks need",
                         where=self.url(key),
