@@ -322,6 +322,13 @@ class CopyQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     segment: Annotated[str, Meta(max_length=100)] = ""
 
 
+class ReplayQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The URL, and the segment near which to look for its copy; the newest if omitted."""
+
+    url: UrlText
+    near: Annotated[str, Meta(max_length=100)] = ""
+
+
 class PageText(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The texts of a page, as parsed."""
 

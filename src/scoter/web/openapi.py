@@ -129,9 +129,10 @@ def _operation(route: Route, schemas: Mapping[Any, dict[str, Any]], keys: bool) 
         operation["x-scope"] = route.scope
     refusal = {"application/problem+json": {"schema": schemas[Problem]}}
     for status in _problems(route):
+        also = operation["responses"].get(str(status), {})
         operation["responses"][str(status)] = {
-            "description": _DESCRIPTIONS[status],
-            "content": refusal,
+            "description": also.get("description", _DESCRIPTIONS[status]),
+            "content": {**also.get("content", {}), **refusal},
             **_headers(status),
         }
     operation["responses"]["default"] = {"description": "An error.", "content": refusal}

@@ -10,6 +10,9 @@
 - ``job_files``      the files of a job
 - ``schedules``      recurring jobs
 - ``feeds``          progress as event streams
+- ``archived_copies``  finds archived copies, after redirects
+- ``replay``         rewrites archived pages, so that their addresses lead to archived copies
+- ``replay_tickets``  what the addresses in such a page are authorised by
 - ``rows``           pages of rows, as JSON or Arrow
 - ``queries``        runs queries in processes of their own
 - ``query_process``  such a process

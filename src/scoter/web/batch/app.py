@@ -61,6 +61,7 @@ BATCH_ROUTES: Final = (
     results.list_outlinks,
     copies.show_copy,
     copies.replay_copy,
+    copies.replay_linked,
     results.show_text,
     questions.search_pages,
     questions.list_reports,

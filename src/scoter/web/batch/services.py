@@ -22,6 +22,7 @@ from scoter.web.batch.crawl_folder import CrawlFolder, NoSuchCrawl
 from scoter.web.batch.feeds import ProgressFeeds
 from scoter.web.batch.jobs import CrawlBusy, Jobs, NoSuchJob, TooManyJobs
 from scoter.web.batch.queries import Queries, QueriesBusy, QueryRefused, QueryTimeout
+from scoter.web.batch.replay_tickets import ReplayTickets
 from scoter.web.batch.schedules import NoSuchSchedule, Schedules, TooManySchedules
 from scoter.web.batch.summaries import Summaries
 from scoter.web.metrics import Counter, Histogram, render
@@ -60,6 +61,7 @@ class BatchServices(Struct, frozen=True, kw_only=True):
     config: Callable[[str], Config]
     access: SessionAccess
     keys: ApiKeys
+    tickets: ReplayTickets = msgspec.field(default_factory=ReplayTickets)
     metrics: BatchMetrics = msgspec.field(default_factory=BatchMetrics)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     web: WebSettings = WebSettings()

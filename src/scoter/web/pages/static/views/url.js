@@ -150,8 +150,8 @@ function copyPanel(name, url, copies, signal) {
     const target = withQuery(path("crawls", name, "replay"), query());
     try {
       await raw("HEAD", target, { signal });
-      // The server's policy sandboxes the copy too: no scripts, forms, windows or requests.
-      put(box, notice("Shown in a sandbox: scripts, forms, pictures and links of the page do not work."), h("iframe", { class: "replay", sandbox: "", src: target, title: "Archived copy", referrerpolicy: "no-referrer" }));
+      // The server's policy sandboxes the copy too: no scripts, forms or windows, and requests to archived copies only.
+      put(box, notice("Shown in a sandbox: scripts and forms do not work. Links, pictures and styles are other archived copies; what was not archived is missing."), h("iframe", { class: "replay", sandbox: "", src: target, title: "Archived copy", referrerpolicy: "no-referrer" }));
     } catch {
       // HEAD has no body that explains the refusal.
       try {

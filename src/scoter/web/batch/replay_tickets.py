@@ -1,0 +1,62 @@
+"""Tickets for replay: an archived page in a sandbox has no cookie, so the addresses in it carry a ticket.
+
+A ticket allows reading the archived copies of one crawl. It is valid as long as the key and the session that it was
+made for, and at most an hour after the last page was opened.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Final
+
+from msgspec import Struct
+
+from scoter.core.bounded import BoundedMap
+from scoter.web.sessions import SessionAccess, session_secret
+
+LIFETIME: Final = 3_600.0  # seconds
+MAX_TICKETS: Final = 10_000
+
+
+class ReplayTicket(Struct, frozen=True):
+    """Whom a ticket was made for: the token of a key, or the secret of a session; neither if no key is needed."""
+
+    crawl: str
+    token: str
+    secret: str
+    ends: float
+
+
+class ReplayTickets:
+    """The tickets of a server, in memory: one per crawl and key or session."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._key = secrets.token_bytes(32)
+        self._all: BoundedMap[str, ReplayTicket] = BoundedMap(MAX_TICKETS)
+
+    def issue(self, crawl: str, headers: Mapping[bytes, bytes]) -> str:
+        """Return the ticket for a request that was admitted."""
+        _, _, bearer = headers.get(b"authorization", b"").partition(b" ")
+        token = bearer.strip().decode("latin-1")
+        secret = "" if token else session_secret(headers.get(b"cookie", b""))
+        text = "\0".join((crawl, token, secret)).encode("utf-8", "surrogateescape")
+        ticket = hmac.new(self._key, text, sha256).hexdigest()
+        self._all.put(ticket, ReplayTicket(crawl, token, secret, self._clock() + LIFETIME))
+        return ticket
+
+    def crawl_of(self, ticket: str, access: SessionAccess) -> str | None:
+        """Return the crawl that a ticket is for, unless it has expired or its key or session has ended."""
+        found = self._all.get(ticket)
+        if found is None or found.ends <= self._clock():
+            return None
+        if access.needs_key:
+            session = access.sessions.find(found.secret) if found.secret else None
+            token = found.token or (session.token if session is not None else "")
+            if not access.can_read(token):
+                return None
+        return found.crawl
