@@ -15,10 +15,39 @@ from scoter.cli.main import COMMANDS, MODULES, load_command
 from scoter.errors import UrlError, UserError, did_you_mean
 from scoter.web.batch.commands import OrderError
 
-JOB_COMMANDS = ("crawl", *COMMANDS["Batch crawl step by step"], "prune")
+JOB_COMMANDS = (
+    *("crawl", *COMMANDS["Batch crawl step by step"], "export", "corpus"),
+    *("mergedb", "mergelinkdb", "mergesegs", "compact", "prune"),
+)
+_READS = "it only reads; the API has paths for what it shows"
+NOT_JOBS = {
+    "ui": "it is this server",
+    "search": "GET …/search",
+    "sql": "POST …/sql",
+    "report": "GET …/reports",
+    "explain": "GET …/url",
+    "import-nutch-crawl": "it reads a folder of the server and makes a crawl that does not exist before",
+    **dict.fromkeys(
+        (
+            *("readdb", "readseg", "readlinkdb", "readhostdb", "readwebgraph", "nodedumper"),
+            *("domainstats", "protocolstats", "crawlcomplete"),
+        ),
+        _READS,
+    ),
+}
+"""Commands for batch crawls that cannot be run as jobs, and why."""
+_CRAWL_ARGUMENTS = dict.fromkeys(("mergedb", "mergelinkdb", "mergesegs"), "out")
+"""The argument that is the crawl of the job, where it is not ``directory``."""
+EXPORTS = "exports"
+"""The folder within a crawl for what jobs export."""
 _URL_LISTS = {"seeds", "urls", "files"}
 """Arguments that name URLs or files of them: over HTTP they are lists of URLs, which the server writes to a file."""
-_NAMES = {"segment", "segments"}
+_NAMES = {"segment": "segment", "segments": "segment", "directories": "crawl", "out": "new folder"}
+"""Arguments that are names of something within the folder of crawls, and of what."""
+_HELP = {
+    "directories": "Names of other crawls, which are read.",
+    "out": f"Name of a new folder below {EXPORTS}/ in the crawl; the same name continues an interrupted run.",
+}
 _HIDDEN = {"directory", "hosts"}
 """Parameters that name files of the server."""
 _KINDS = {"BoolParamType": "boolean", "IntParamType": "integer", "IntRange": "integer", "AtMost": "integer"} | {
@@ -29,7 +58,7 @@ _KINDS = {"BoolParamType": "boolean", "IntParamType": "integer", "IntRange": "in
 # the server, run its programs, or reach its network.
 _SECTIONS = (
     *("agent", "fetch", "http", "generate", "db", "parse", "lang", "scoring", "linkdb", "link", "sitemap", "store"),
-    *("urlfilter", "urlnormalizer"),
+    *("urlfilter", "urlnormalizer", "corpus"),
 )
 _REFUSED = {
     *("fetch.protocols", "fetch.allow_networks", "fetch.allow_ports", "fetch.connect_to", "fetch.processes"),
@@ -76,13 +105,16 @@ class ClickCatalogue:
         overrides = [self._override(name, value) for name, value in settings.items()]
         before: list[str] = []
         last: list[str] = []
+        crawl = _CRAWL_ARGUMENTS.get(command, "directory")
         for parameter in load_command(command).params:
             name = _option_name(parameter)
-            if name in options:
+            if name == crawl:
+                last.append(str(directory))
+            elif name in options:
                 value = _checked(known[name], options[name])
                 into = last if isinstance(parameter, click.Argument) else before
-                into += _argument(parameter, value, save_list)
-        arguments = [command, "--json", *overrides, *before, "--", str(directory), *last]
+                into += _argument(parameter, value, directory, save_list)
+        arguments = [command, "--json", *overrides, *before, "--", *last]
         self._parse(command, arguments[1:], directory, settings)
         return arguments
 
@@ -117,10 +149,11 @@ class ClickCatalogue:
 def _info(name: str) -> CommandInfo:
     command = load_command(name)
     common = {"-c", "-D", "--json", "--quiet", "--debug", "--help"}
+    hidden = _HIDDEN | {_CRAWL_ARGUMENTS.get(name, "directory")}
     options = [
         _option(parameter)
         for parameter in command.params
-        if not common & set(parameter.opts) and _option_name(parameter) not in _HIDDEN
+        if not common & set(parameter.opts) and _option_name(parameter) not in hidden
     ]
     return CommandInfo(name=name, summary=MODULES[name][1], options=options)
 
@@ -134,7 +167,7 @@ def _option(parameter: click.Parameter) -> CommandOption:
     return CommandOption(
         name=_option_name(parameter),
         type="array" if is_list else name,  # type: ignore[arg-type]  # one of the values above
-        help=getattr(parameter, "help", None) or "",
+        help=getattr(parameter, "help", None) or _HELP.get(_option_name(parameter), ""),
         accepted=tuple(map(str, kind.choices)) if isinstance(kind, click.Choice) else (),
         minimum=getattr(kind, "min", None),
         maximum=getattr(kind, "max", None),
@@ -178,7 +211,9 @@ def _checked(option: CommandOption, value: Any) -> Any:
     return value
 
 
-def _argument(parameter: click.Parameter, value: Any, save_list: Callable[[str, Sequence[str]], Path]) -> Iterator[str]:
+def _argument(
+    parameter: click.Parameter, value: Any, directory: Path, save_list: Callable[[str, Sequence[str]], Path]
+) -> Iterator[str]:
     """Yield the words of the command line for one parameter."""
     name = _option_name(parameter)
     if name in _URL_LISTS:
@@ -186,8 +221,8 @@ def _argument(parameter: click.Parameter, value: Any, save_list: Callable[[str, 
     elif isinstance(parameter, click.Argument):
         for each in value if isinstance(value, list) else [value]:
             if name in _NAMES and (not each or each.startswith((".", "-")) or "/" in each):
-                raise OrderError(f"{each!r} is not the name of a segment", pointer=f"/options/{name}")
-            yield each
+                raise OrderError(f"{each!r} is not the name of a {_NAMES[name]}", pointer=f"/options/{name}")
+            yield str(_place(name, each, directory))
     elif isinstance(parameter, click.Option) and parameter.is_flag:
         if parameter.secondary_opts:
             yield (parameter.opts if value else parameter.secondary_opts)[0]
@@ -196,6 +231,21 @@ def _argument(parameter: click.Parameter, value: Any, save_list: Callable[[str, 
     else:
         for each in value if isinstance(value, list) else [value]:
             yield f"{parameter.opts[0]}={each}"
+
+
+def _place(argument: str, name: str, directory: Path) -> Path | str:
+    """Return what a name stands for; neither another crawl nor an export is a link that leads elsewhere."""
+    if argument == "directories":
+        path = directory.parent / name
+        if path == directory or path.is_symlink() or not path.is_dir():
+            raise OrderError(f"there is no other crawl named {name!r}", pointer=f"/options/{argument}")
+        return path
+    if argument == "out":
+        path = directory / EXPORTS / name
+        if path.is_symlink() or path.parent.is_symlink():
+            raise OrderError(f"{name!r} is a link", pointer=f"/options/{argument}")
+        return path
+    return name
 
 
 def _urls(values: Sequence[str], pointer: str) -> Sequence[str]:

@@ -1,16 +1,25 @@
-"""Sessions for browsers: a key is exchanged for a cookie, and writes must come from the server's own pages."""
+"""Sessions for browsers: a key is exchanged for a cookie, and writes must come from the server's own pages.
+
+Sessions survive a restart in a file that is useless without the cookies: it has a digest of each session's secret, and
+the token of its key encrypted with that secret.
+"""
 
 from __future__ import annotations
 
+import hmac
+import logging
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Struct
 
 from scoter.api import KeyScope, Problem
@@ -19,6 +28,7 @@ from scoter.web.asgi import Fields
 from scoter.web.keys import AccessControl, Admission, KeyCheck
 from scoter.web.problems import problem
 
+_log = logging.getLogger(__name__)
 COOKIE: Final = "scoter_session"
 LIFETIME: Final = timedelta(hours=12)
 MAX_SESSIONS: Final = 1_000
@@ -39,19 +49,33 @@ class BrowserSession(Struct, frozen=True):
     ends: float
 
 
+class StoredSession(Struct, frozen=True):
+    """A session on disk: the digest of its secret, and the token of its key, encrypted with the secret."""
+
+    digest: bytes
+    sealed: bytes
+    ends: float
+
+
 class Sessions:
-    """The sessions of a server, in memory; the least recently used is forgotten beyond a bound."""
+    """The sessions of a server; the least recently used is forgotten beyond a bound."""
 
     def __init__(
         self,
+        file: Path | None = None,
         *,
         most: int = MAX_SESSIONS,
         lifetime: timedelta = LIFETIME,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """With a ``file``, sessions survive a restart of the server."""
+        self._file = file
         self._lifetime = lifetime.total_seconds()
         self._clock = clock
-        self._all: BoundedMap[bytes, BrowserSession] = BoundedMap(most)
+        self._all: BoundedMap[bytes, StoredSession] = BoundedMap(most)
+        for each in _read(file) if file is not None else ():
+            if each.ends > self._clock():
+                self._all.put(each.digest, each)
 
     def __len__(self) -> int:
         return len(self._all)
@@ -60,20 +84,53 @@ class Sessions:
         """Return the secret of a new session, and when it ends."""
         secret = secrets.token_urlsafe(32)
         ends = self._clock() + self._lifetime
-        self._all.put(_digest(secret), BrowserSession(token, ends))
+        session = StoredSession(_digest(secret), _sealed(token.encode("latin-1", "replace"), secret), ends)
+        self._all.put(session.digest, session)
+        self._write()
         return secret, datetime.fromtimestamp(ends, UTC)
 
     def find(self, secret: str) -> BrowserSession | None:
         """Return a session that has not ended."""
         found = self._all.get(_digest(secret))
-        if found is not None and found.ends <= self._clock():
+        if found is None:
+            return None
+        if found.ends <= self._clock():
             self.end(secret)
             return None
-        return found
+        return BrowserSession(_sealed(found.sealed, secret).decode("latin-1"), found.ends)
 
     def end(self, secret: str) -> None:
         """End a session at once."""
-        self._all.pop(_digest(secret))
+        if self._all.pop(_digest(secret)) is not None:
+            self._write()
+
+    def _write(self) -> None:
+        if self._file is None:
+            return
+        now = self._clock()
+        kept = [each for key in self._all if (each := self._all.peek(key)) is not None and each.ends > now]
+        new = self._file.with_name(self._file.name + ".new")
+        try:
+            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+                out.write(msgspec.json.encode(kept))
+            new.replace(self._file)
+        except OSError as error:  # a full disk, for example: the session is valid until the server ends
+            _log.warning("cannot store the sessions in %s: %s", self._file, error)
+
+
+def _read(file: Path) -> list[StoredSession]:
+    """Return the stored sessions; none if the file is missing or damaged, so that people log in again."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=list[StoredSession])
+    except (OSError, msgspec.DecodeError):
+        return []
+
+
+def _sealed(text: bytes, secret: str) -> bytes:
+    """Encrypt or decrypt the token of a session: each secret is random and encrypts a single text."""
+    key = secret.encode("utf-8", "surrogateescape")
+    blocks = (hmac.digest(key, b"scoter session %d" % at, "sha256") for at in range(len(text) // 32 + 1))
+    return bytes(one ^ other for one, other in zip(text, b"".join(blocks), strict=False))
 
 
 class SessionAccess(AccessControl):

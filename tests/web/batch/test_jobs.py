@@ -13,8 +13,8 @@ import pytest
 from tests.web.batch.crawls import BatchBench, names, until
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.cli.job_commands import JOB_COMMANDS
-from scoter.cli.main import load_command
+from scoter.cli.job_commands import JOB_COMMANDS, NOT_JOBS
+from scoter.cli.main import COMMANDS, MODULES, load_command
 
 SLOW = [
     *(sys.executable, "-c"),
@@ -201,14 +201,53 @@ async def test_commands_are_those_of_the_command_line(tmp_path: Path) -> None:
     assert "fetch.delay" in found["settings"]
 
 
+def test_every_command_for_batch_crawls_is_a_job_or_says_why_not() -> None:
+    live = {*COMMANDS["Live service"], *COMMANDS["Check rules"], *COMMANDS["Set up"], *COMMANDS["Try it out"]}
+
+    assert sorted((*JOB_COMMANDS, *NOT_JOBS)) == sorted(set(MODULES) - live)
+    assert all(NOT_JOBS.values())
+
+
+async def test_a_crawl_is_exported_below_its_own_folder(tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path)
+    bench.add_crawl()
+    options = {"out": "pages", "format": "jsonl", "fields": "url,title"}
+
+    got = await bench.client.post("/v1/crawls/news/jobs", {"command": "export", "options": options})
+    await until(lambda: bench.jobs.reap(), within=120)
+
+    job = bench.jobs.one("news", got.json["id"])
+    assert job.state == "succeeded", job
+    assert json.loads((tmp_path / "news" / "exports" / "pages" / "manifest.json").read_text())["pages"] > 5
+
+
+async def test_crawls_are_merged_into_a_new_one(tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path)
+    bench.add_crawl("one")
+    bench.add_crawl("two")
+    order = {"command": "mergedb", "options": {"directories": ["one", "two"]}}
+
+    wrong = await bench.client.post("/v1/crawls/x/jobs", {"command": "mergedb", "options": {"directories": ["three"]}})
+    got = await bench.client.post("/v1/crawls/whole/jobs", order)
+    await until(lambda: bench.jobs.reap(), within=120)
+
+    assert (wrong.status, (tmp_path / "x").exists()) == (422, False)
+    assert bench.jobs.one("whole", got.json["id"]).state == "succeeded"
+    urls = [(await bench.client.get(f"/v1/crawls/{name}")).json["urls"] for name in ("whole", "one")]
+    assert urls[0] == urls[1] > 0
+
+
 @pytest.mark.parametrize("command", JOB_COMMANDS)
 async def test_every_command_takes_its_options_as_json(command: str, tmp_path: Path) -> None:
     bench = bench_with(tmp_path, "/bin/echo")
+    CrawlDir.create(tmp_path / "other", bench.clock())
     commands = {each.name: each for each in bench.jobs._catalogue.commands()}
     values = {"boolean": True, "integer": 1, "number": 0.5, "string": "1d"}
     options = {
         option.name: option.accepted[0]
         if option.accepted
+        else ["other"]
+        if option.name == "directories"
         else (["http://a.example/"] if option.required or option.name in ("seeds", "urls") else ["20261117000000"])
         if option.type == "array"
         else values[option.type]
@@ -220,7 +259,7 @@ async def test_every_command_takes_its_options_as_json(command: str, tmp_path: P
 
     assert got.status == 202, got.json
     assert wrong.status == 422
-    assert wrong.json["accepted"] == [option.name for option in commands[command].options]
+    assert wrong.json.get("accepted", []) == [option.name for option in commands[command].options]
     await until(lambda: bench.jobs.reap())
     words = (tmp_path / ".scoter" / "jobs" / got.json["id"] / "result").read_text().split()
     assert words[0] == command
@@ -231,7 +270,14 @@ async def test_every_command_takes_its_options_as_json(command: str, tmp_path: P
     ("order", "where"),
     [
         ({"command": "rm"}, "/command"),
-        ({"command": "export"}, "/command"),
+        ({"command": "export"}, "/options"),
+        ({"command": "export", "options": {"out": "../x", "format": "csv"}}, "/options/out"),
+        ({"command": "export", "options": {"out": "/tmp/x", "format": "csv"}}, "/options/out"),
+        ({"command": "corpus", "options": {"out": ".."}}, "/options/out"),
+        ({"command": "mergedb", "options": {"directories": ["/etc"]}}, "/options/directories"),
+        ({"command": "mergedb", "options": {"directories": ["news"]}}, "/options/directories"),
+        ({"command": "mergedb", "options": {"directories": ["other"], "out": "/tmp/x"}}, "/options/out"),
+        ({"command": "import-nutch-crawl", "options": {"nutch": "/etc"}}, "/command"),
         ({"command": "serve"}, "/command"),
         ({"command": "fetch", "options": {"segment": "../../x"}}, "/options/segment"),
         ({"command": "fetch", "options": {"segment": "--threads=3"}}, "/options/segment"),

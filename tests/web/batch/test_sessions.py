@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from datetime import timedelta
 from pathlib import Path
 
@@ -115,3 +117,31 @@ async def test_without_keys_a_page_of_another_site_cannot_write(tmp_path: Path) 
     own = await bench.client.post("/v1/crawls/news/jobs", {}, OWN)
 
     assert (foreign.status, own.status) == (403, 202)
+
+
+def test_sessions_survive_a_restart_and_the_file_reveals_no_secret(tmp_path: Path) -> None:
+    file = tmp_path / "sessions.json"
+    now = [1_000.0]
+    before = Sessions(file, clock=lambda: now[0])
+    secret, _ = before.create("scoter_key_" + "x" * 60)
+    other, _ = before.create("scoter_other")
+    before.end(other)
+
+    after = Sessions(file, clock=lambda: now[0])
+
+    found = after.find(secret)
+    assert found is not None
+    assert found.token == "scoter_key_" + "x" * 60
+    assert after.find(other) is None
+    assert after.find("wrong") is None
+    stored = file.read_bytes() + base64.b64decode(json.loads(file.read_bytes())[0]["sealed"])
+    assert all(each not in stored for each in (secret.encode(), b"scoter_key", b"xxxx"))
+    assert file.stat().st_mode & 0o777 == 0o600
+    now[0] += 12 * 3_600
+    assert Sessions(file, clock=lambda: now[0]).find(secret) is None
+
+
+def test_a_damaged_file_of_sessions_ends_them(tmp_path: Path) -> None:
+    (tmp_path / "sessions.json").write_bytes(b"[{")
+
+    assert len(Sessions(tmp_path / "sessions.json")) == 0

@@ -110,6 +110,7 @@ class BatchServer:
         self._db = ServiceDb(ServiceFolder(folder.state).database)
         own = config("")
         keys = SqliteKeys(self._db)
+        stored = Sessions(ServiceFolder(folder.state).sessions)
         job_runner = Jobs(folder, catalogue, program)
         self.services = BatchServices(
             folder=folder,
@@ -121,7 +122,11 @@ class BatchServer:
             queries=Queries(),
             config=config,
             access=SessionAccess(
-                keys, Sessions(), required=needs_keys, any_host=any_host, origins=own.web.cors_origins
+                keys,
+                stored,
+                required=needs_keys,
+                any_host=any_host,
+                origins=own.web.cors_origins,
             ),
             keys=keys,
             web=own.web,

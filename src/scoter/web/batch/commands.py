@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from scoter.batch_api import CommandInfo
 from scoter.errors import UsageError
+
+CREATING: Final = frozenset({"mergedb", "mergelinkdb", "mergesegs"})
+"""Commands that write to a new crawl, which starting the job creates."""
 
 
 class OrderError(UsageError):

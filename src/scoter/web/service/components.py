@@ -108,7 +108,7 @@ class CoreComponents:
         acceptance = Acceptance(config, stores.journal, stores.journal, rules, on_accepted=self.scheduler.wake)
         access = SessionAccess(
             stores.keys,
-            Sessions(),
+            Sessions(folder.sessions),
             required=plan.needs_keys,
             any_host=plan.any_host,
             origins=web.cors_origins,

@@ -75,12 +75,12 @@ async def create_crawl(services: BatchServices, call: ApiRequest[CrawlOrder]) ->
     try:
         services.jobs.start(request)
     except ScoterError:
-        _remove_empty(path)
+        remove_empty(path)
         raise
     return ApiResponse(msgspec.json.encode(services.summaries.one(order.name)), 201)
 
 
-def _remove_empty(path: Path) -> None:
+def remove_empty(path: Path) -> None:
     """Remove a crawl that was just created, if there is nothing in it."""
     if not any((path / "segments").iterdir()) and not (path / "crawldb").exists():
         shutil.rmtree(path, ignore_errors=True)

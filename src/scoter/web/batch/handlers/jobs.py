@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch_api import (
     CommandList,
     JobInfo,
@@ -18,8 +19,10 @@ from scoter.batch_api import (
     ScheduleOrder,
     StopOrder,
 )
+from scoter.errors import ScoterError
 from scoter.web.asgi import ApiRequest, ApiResponse
-from scoter.web.batch.handlers.crawls import CRAWL_PATH
+from scoter.web.batch.commands import CREATING
+from scoter.web.batch.handlers.crawls import CRAWL_PATH, remove_empty
 from scoter.web.batch.jobs import JobRequest
 from scoter.web.batch.services import BatchServices
 from scoter.web.routes import HandlerResult, ResponseSpec, route
@@ -53,11 +56,25 @@ async def list_jobs(services: BatchServices, call: ApiRequest[None]) -> HandlerR
     problems=(409,),
 )
 async def start_job(services: BatchServices, call: ApiRequest[JobOrder]) -> HandlerResult:
-    """Run a command on a crawl; 409 if another one is changing it. Without options, this resumes the crawl."""
-    order = call.body
-    services.folder.crawl(call.path["name"])  # a damaged or newer crawl is refused here, not in the log of the job
-    request = JobRequest(crawl=call.path["name"], command=order.command, options=order.options, settings=order.settings)
-    return ApiResponse(msgspec.json.encode(services.jobs.start(request)), 202)
+    """Run a command on a crawl; 409 if another one is changing it. Without options, this resumes the crawl.
+
+    A command that merges others creates the crawl, if there is none of that name.
+    """
+    order, name = call.body, call.path["name"]
+    request = JobRequest(crawl=name, command=order.command, options=order.options, settings=order.settings)
+    is_new = order.command in CREATING and services.folder.is_free(name)
+    if is_new:
+        path = services.folder.root / name
+        services.jobs.check(request, path)
+        CrawlDir.create(path, services.clock())
+    else:
+        services.folder.crawl(name)  # a damaged or newer crawl is refused here, not in the log of the job
+    try:
+        return ApiResponse(msgspec.json.encode(services.jobs.start(request)), 202)
+    except ScoterError:
+        if is_new:
+            remove_empty(services.folder.root / name)
+        raise
 
 
 @route("GET", _JOB, {200: ResponseSpec("The job, with its result and the end of its log.", JobInfo)})

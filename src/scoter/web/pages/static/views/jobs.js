@@ -36,10 +36,13 @@ export function commandForm(commands, start, label = "Run") {
   const choice = h("select", null, commands.map((each) => h("option", { value: each.name }, `${each.name}: ${each.summary}`)));
   const box = h("div");
   const failed = h("div");
+  const more = h("details", null, h("summary", null, "Options"), box);
   let inputs = null;
   const adapt = () => {
-    inputs = optionInputs(commands.find((each) => each.name === choice.value).options);
+    const { options } = commands.find((each) => each.name === choice.value);
+    inputs = optionInputs(options);
     put(box, inputs.node);
+    more.open = options.some((each) => each.required);
   };
   choice.addEventListener("change", adapt);
   adapt();
@@ -57,7 +60,7 @@ export function commandForm(commands, start, label = "Run") {
       },
     },
     field("Command", choice),
-    h("details", null, h("summary", null, "Options"), box),
+    more,
     failed,
     h("div", { class: "row" }, h("button", { class: "primary" }, label)),
   );
