@@ -10,12 +10,13 @@ import itertools
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -35,6 +36,9 @@ from scoter.fetch.progress import Snapshot
 from scoter.fetch.protocols.request_headers import user_agent
 from scoter.store.disk import try_lock
 from scoter.store.objects.copies import local_file
+
+if TYPE_CHECKING:
+    from scoter.batch.cluster.pool import ClusterPool
 
 MAX_ATTEMPTS = 3
 """How many times the workers are started in one run, if they are killed."""
@@ -125,7 +129,8 @@ def fetch(
             recover_fetch(segment)
             try:
                 slow = SlowHosts() if leaves_slow_hosts else None
-                done = _run(segment, config, engine, parses, on_progress, stopping, pool, slow, shared)
+                run = _run if config.fetch.where == "here" else _run_on_cluster
+                done = run(segment, config, engine, parses, on_progress, stopping, pool, slow, shared)
                 break
             except WorkerDied as ended:
                 if ended.code is not None and ended.code > 0:
@@ -140,6 +145,7 @@ def fetch(
         if done.complete:
             lock.check()
             shutil.rmtree(segment.scratch, ignore_errors=True)
+            segment.remove_offers()
             # An earlier run may have fetched without parsing; that is left to `parse`.
             if parses and set(segment.crawl_fetch().finished()) <= set(segment.parse_data().finished()):
                 segment.finish(PARSED)
@@ -194,7 +200,55 @@ def _run(
         )
         for worker, numbers in enumerate(assign_lists(list(map(str, lists)), processes))
     ]
-    watch = _WorkerReports(total=info.urls, before=before, on_progress=on_progress)
+    return _run_tasks(segment, pool, tasks, before, on_progress, stopping, slow)
+
+
+def _run_on_cluster(
+    segment: Segment,
+    config: Config,
+    engine: Callable[[], Engine],
+    parses: bool,
+    on_progress: Callable[[FetchProgress], None],
+    stopping: StopRequest,
+    pool: FetchPool,
+    slow: SlowHosts | None,
+    shared: _SharedState,
+) -> FetchJobResult:
+    from scoter.batch.cluster.coordinator import FetchCoordinator
+    from scoter.batch.cluster.pool import ClusterPool, check_engine, cluster_tasks
+
+    check_engine(found := engine())
+    info, generated = segment.info(), segment.crawl_generate()
+    lease, grace = config.fetch.lease.total_seconds(), config.fetch.lease_grace.total_seconds()
+    before = segment.crawl_fetch().count() if segment.crawl_fetch().finished() else 0
+    segment.note_executors(lease + grace)
+    with FetchCoordinator(
+        segment,
+        lists=info.lists,
+        partition=info.partition,
+        lease=lease,
+        grace=grace,
+        robots=Path(shared.robots),
+        holds=Path(shared.holds),
+        port=config.fetch.driver_port,
+    ) as coordinator:
+        tasks = cluster_tasks(config, str(segment.path.absolute()), info, generated.files, parses)
+        done = _run_tasks(segment, ClusterPool(found, coordinator), tasks, before, on_progress, stopping, slow)
+        if not coordinator.leases.is_any_owned:
+            segment.forget_executors()
+    return done
+
+
+def _run_tasks(
+    segment: Segment,
+    pool: FetchPool | ClusterPool,
+    tasks: Sequence[FetchTask],
+    before: int,
+    on_progress: Callable[[FetchProgress], None],
+    stopping: StopRequest,
+    slow: SlowHosts | None,
+) -> FetchJobResult:
+    watch = _WorkerReports(total=segment.info().urls, before=before, on_progress=on_progress)
 
     def end_reason() -> str:
         if slow is None or not watch.is_complete(len(tasks)):
@@ -288,7 +342,11 @@ def _remaining(segment: Segment, config: Config, engine: Engine) -> list[Path]:
 
 
 def _wait_for_others(segment: Segment, on_message: Callable[[str], None]) -> None:
-    """Wait until the workers of a killed fetch have finished their parts."""
+    """Wait until the workers of a killed fetch have finished their parts, and its executors make no more requests."""
+    if silence := segment.executors_silence():
+        on_message(f"Waiting {silence:g} seconds, because executors of an earlier fetch may still be making requests.")
+        time.sleep(silence)
+        segment.forget_executors()
     until = time.monotonic() + _WAIT_FOR_OTHERS
     with segment.workers_lock.open("ab") as file:
         if try_lock(file.fileno()):

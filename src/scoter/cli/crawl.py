@@ -97,7 +97,7 @@ def command(
       scoter crawl mycrawl seeds.txt --rounds 10 --top-n 1000 --scope host
       scoter crawl mycrawl
     """
-    from scoter.batch.fetchlists.lists import process_count
+    from scoter.batch.fetchlists.lists import local_workers
     from scoter.batch.urls.seeds import seed_sources
     from scoter.batch.worker.pool import FetchPool
     from scoter.fetch.protocols.request_headers import user_agent
@@ -108,7 +108,7 @@ def command(
     seed_sources(seeds)
     with FetchPool() as pool:
         # Fork now, while there is no lock and the engine is not loaded.
-        pool.fork(process_count(options.config))
+        pool.fork(local_workers(options.config))
 
         from scoter.batch.crawl import CrawlLimits, crawl
         from scoter.batch.crawldir.directory import STOP, StopRequest

@@ -41,11 +41,11 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
     from scoter.batch.crawldir.directory import StopRequest
     from scoter.batch.crawldir.progress import fetch_facts
     from scoter.batch.fetch import fetch
-    from scoter.batch.fetchlists.lists import process_count
+    from scoter.batch.fetchlists.lists import local_workers
     from scoter.batch.worker.pool import FetchPool
 
     with FetchPool() as pool, ExitStack() as stack:
-        pool.fork(process_count(invocation().config))  # now, while there is no lock and no engine
+        pool.fork(local_workers(invocation().config))  # now, while there is no lock and no engine
         with crawl_session("fetch", directory, lock=False) as session, pool:
             stopping = StopRequest(on_signal=session.status.acknowledge_stop)
             stack.enter_context(stopping.handle_signals())

@@ -41,6 +41,26 @@ def row_mapper(
     return mapped
 
 
+def task_runner(
+    function: Callable[[int], None], numbers: Sequence[int], path: Sequence[str] = ()
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return a function for ``mapInArrow`` over positions in ``numbers`` that calls another with each number."""
+    stored = pickles.dumps(function)
+
+    def called(batches: Iterator[Any]) -> Iterator[Any]:
+        sys.path += [each for each in path if each not in sys.path]
+        try:
+            found = pickles.loads(stored)
+            for batch in batches:
+                for position in batch.column(0).to_pylist():
+                    found(numbers[position])
+        except UserError as error:
+            raise RuntimeError(_sent(error)) from error
+        yield from ()
+
+    return called
+
+
 def _sent(error: UserError) -> str:
     values = [type(error).__name__, error.message, error.where, error.hint]
     return f"scoter-error:{base64.b64encode(json.dumps(values).encode()).decode()}:"

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from scoter.engine.ibis_compat import arrow_schema, cast_batch, store_memtables
 from scoter.engine.port import BATCH, Job, Progress, Rows
 from scoter.engine.portable import timestamp
-from scoter.engine.row_functions import raise_sent_error, row_mapper
+from scoter.engine.row_functions import raise_sent_error, row_mapper, task_runner
 from scoter.engine.sources import (
     STORED_FILE,
     STORED_ROW,
@@ -39,7 +39,7 @@ from scoter.engine.sources import (
     survey,
     with_positions,
 )
-from scoter.errors import UserError
+from scoter.errors import UsageError, UserError
 from scoter.store.disk import Closing, disk_errors
 from scoter.store.tables import NewVersion
 from scoter.store.tables.parquet import write_batches
@@ -203,14 +203,37 @@ class SparkEngine(Closing):
             shutil.rmtree(folder, ignore_errors=True)
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
-        # On this machine, processes that were started earlier may lack folders that were added to the path since.
-        path = sys.path if self._session.sparkContext.master.startswith("local") else ()
-        mapper = row_mapper(function, arrow_schema(rows), schema, list(path))
+        mapper = row_mapper(function, arrow_schema(rows), schema, self._module_path())
         mapped = self._framed(rows).mapInArrow(mapper, self._spelled(schema))
         folder = self._folder / self._new_name()
         self._store(mapped, folder)  # stored, because the function must see each row once
         files = tuple(map(str, _parts(folder)))
         return self.read(TableSource(files=files, schema=schema, defaults={}))
+
+    @property
+    def driver_host(self) -> str:
+        """The address at which executors reach this process."""
+        return str(self._session.conf.get("spark.driver.host"))
+
+    def run_tasks(self, function: Callable[[int], None], numbers: Sequence[int]) -> None:
+        """Call a function with each number on an executor, and wait for all of them."""
+        if str(self._session.conf.get("spark.speculation", "false")).lower() == "true":
+            message = "tasks that contact hosts must not run twice at a time"
+            raise UsageError(message, where="engine.spark_conf", hint="Remove spark.speculation=true.")
+        context = self._session.sparkContext
+        runner = task_runner(function, numbers, self._module_path())
+        context.setJobGroup(self._folder.name, "scoter")
+        tasks = self._session.range(0, len(numbers), 1, len(numbers))
+        with _translate_errors():
+            tasks.mapInArrow(runner, "id long").collect()
+
+    def cancel_tasks(self) -> None:
+        """End what ``run_tasks`` still waits for."""
+        self._session.sparkContext.cancelJobGroup(self._folder.name)
+
+    def _module_path(self) -> list[str]:
+        # On this machine, processes that were started earlier may lack folders that were added to the path since.
+        return list(sys.path) if self._session.sparkContext.master.startswith("local") else []
 
     def _frame(
         self, uniform: UniformFiles, types: Mapping[str, str], positions: Mapping[str, int] | None = None

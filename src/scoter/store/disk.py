@@ -48,6 +48,12 @@ def check_utf8_path(folder: str | Path) -> None:
         ) from error
 
 
+def sync_file(path: Path) -> None:
+    """Make the content of a file survive a power failure."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
 def sync_folder(folder: Path) -> None:
     """Make new and changed names in a folder survive a power failure."""
     handle = os.open(folder, os.O_RDONLY)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +59,13 @@ async def fetch_all(fetchers: WorkerDispatcher, urls: Iterable[str]) -> list[Hop
     return await asyncio.gather(*(fetch(fetchers, url) for url in urls))
 
 
-def impolite(entries: Iterable[LoggedRequest], delay: float, threads: int = 1) -> list[str]:
-    """Return the violations of politeness, domain by domain."""
+def impolite(
+    entries: Iterable[LoggedRequest], delay: float, threads: int = 1, key: Callable[[str], str] = registered_domain
+) -> list[str]:
+    """Return the violations of politeness, domain by domain, or by another key of a host."""
     domains: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
     for entry in entries:
-        domains[registered_domain(entry.host)].append(entry)
+        domains[key(entry.host)].append(entry)
     problems: list[str] = []
     for domain, asked in domains.items():
         ends: list[float] = []

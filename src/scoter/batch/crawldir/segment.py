@@ -10,6 +10,8 @@ segments/20261115033000/
   FETCHED  PARSED                   empty files: the step is complete
   LOCK                              which command is fetching or parsing it
   state.json                        in an object store, instead of FETCHED and PARSED: complete steps, valid parts
+  incoming/                         parts from executors of a cluster, until the driver accepts them
+  EXECUTORS                         executors of a cluster may be fetching it
 ```
 
 Parts with the same name belong together. During a fetch, the part of ``crawl_fetch`` gets its name last and makes the
@@ -35,7 +37,7 @@ from scoter.batch.crawldir import schemas
 from scoter.engine.sources import TableSource
 from scoter.errors import UserError
 from scoter.plugins import Column
-from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.disk import disk_errors, sync_file, sync_folder
 from scoter.store.objects.copies import drop_copies, lock_file, process_folder
 from scoter.store.objects.leases import LeaseView
 from scoter.store.objects.path import StorePath
@@ -50,6 +52,8 @@ WORKERS_LOCK = "WORKERS"
 FETCHED = "FETCHED"
 PARSED = "PARSED"
 INFO_FILE = "segment.json"
+INCOMING = "incoming"
+EXECUTORS = "EXECUTORS"
 STATE = "state.json"
 """The state of a segment in an object store, which replaces the empty files."""
 # A worker has five of these open at once, and writing a row group takes several times its size. It should not spend
@@ -87,15 +91,17 @@ class SegmentState(msgspec.Struct, frozen=True):
     """The content of ``state.json``: the complete steps, and the current attempt to fetch the segment.
 
     ``parts`` are the finished parts of earlier attempts; those that a suspended one publishes later do not count.
+    ``is_listed``: those of the current attempt are listed there too, and do not count before.
     """
 
     done: frozenset[str] = frozenset()
     attempt: int = 0
     parts: frozenset[str] = frozenset()
+    is_listed: bool = False
 
     def counts(self, part: str) -> bool:
         """Return whether a part counts; its name has the number of its attempt."""
-        return part in self.parts or attempt_of(part) == self.attempt
+        return part in self.parts or (not self.is_listed and attempt_of(part) == self.attempt)
 
 
 def attempt_of(part: str) -> int:
@@ -116,6 +122,7 @@ class Segment:
         self.name = path.name
         self.content = path / "content"
         self._fetched: SegmentState | None = None
+        self._last_attempt = 0
 
     def __repr__(self) -> str:
         return f"Segment({self.name!r})"
@@ -214,14 +221,68 @@ class Segment:
                 self.content.client.upload((self.content / file.name).key, file)
                 file.unlink()
 
-    def begin_attempt(self, finished: Collection[str]) -> int:
-        """Begin an attempt to fetch the rest of the segment and return its number; the caller holds the lock."""
-        number = 1 + max(map(attempt_of, finished), default=0)
+    def begin_attempt(self, finished: Collection[str], *, is_listed: bool = False) -> int:
+        """Begin an attempt to fetch the rest of the segment and return its number; the caller holds the lock.
+
+        ``is_listed``: its parts count only once they are accepted (``accept_part``).
+        """
+        number = 1 + max(self._last_attempt, *map(attempt_of, finished), 0)
         if isinstance(self.path, StorePath):
             state = self._state()
             number = max(number, 1 + state.attempt)
-            self._set_state(replace(state, attempt=number, parts=frozenset(finished)))
+            self._set_state(replace(state, attempt=number, parts=frozenset(finished), is_listed=is_listed))
+        self._last_attempt = number
         return number
+
+    def files_of_part(self, part: str, folder: Path) -> list[str]:
+        """Return the files of a finished part in a local copy, in the order in which they become valid."""
+        archive = [f"content/{self.name}-{part}.warc.gz", f"content/{self.name}-{part}.cdxj"]
+        tables = [f"{table}/{part}.parquet" for table in ("parse_text", "crawl_parse", "parse_data", "crawl_fetch")]
+        return [name for name in archive + tables if (folder / name).is_file()]
+
+    def offer_part(self, part: str, spool: Path, offer: str) -> None:
+        """Copy a part from a local folder; it is invisible until it is accepted."""
+        for name in self.files_of_part(part, spool):
+            if isinstance(self.path, StorePath):
+                self.path.client.upload((self.path / name).key, spool / name)
+                continue
+            copy = self.path / INCOMING / offer / name
+            with disk_errors("copy the part", copy):
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(spool / name, copy)
+                sync_file(copy)
+
+    def accept_part(self, part: str, offer: str) -> None:
+        """Make an offered part valid, durably; the caller holds the lock."""
+        if isinstance(self.path, StorePath):
+            state = self._state()
+            self._set_state(replace(state, parts=state.parts | {f"{part}.parquet"}))
+            return
+        folder = self.path / INCOMING / offer
+        for name in self.files_of_part(part, folder):
+            target = self.path / name
+            with disk_errors("name the part", target):
+                target.parent.mkdir(exist_ok=True)
+                (folder / name).rename(target)
+                sync_folder(target.parent)
+
+    def remove_offers(self) -> None:
+        """Remove offered parts that were not accepted."""
+        if not isinstance(self.path, StorePath):
+            shutil.rmtree(self.path / INCOMING, ignore_errors=True)
+
+    def note_executors(self, silence: float) -> None:
+        """Note that executors may be fetching, and for how long nobody else may if this process is killed."""
+        storage_at(self.path).replace(EXECUTORS, msgspec.json.encode(silence))
+
+    def forget_executors(self) -> None:
+        """Note that no executor is fetching."""
+        storage_at(self.path).remove(EXECUTORS)
+
+    def executors_silence(self) -> float:
+        """Return how many seconds to wait for executors of a fetch that was killed."""
+        data = storage_at(self.path).read(EXECUTORS)
+        return 0.0 if data is None else msgspec.json.decode(data, type=float)
 
     def _state(self) -> SegmentState:
         data = storage_at(self.path).read(STATE)

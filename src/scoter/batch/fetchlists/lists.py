@@ -26,8 +26,13 @@ from scoter.errors import UserError
 
 
 def process_count(config: Config) -> int:
-    """Return the maximum number of workers of a fetch."""
+    """Return the maximum number of workers of a fetch, each with a fetch list."""
     return config.fetch.processes or len(os.sched_getaffinity(0))
+
+
+def local_workers(config: Config) -> int:
+    """Return the maximum number of workers of a fetch on this machine."""
+    return process_count(config) if config.fetch.where == "here" else 0
 
 
 def list_number(url: Url, mode: str, lists: int) -> int:
@@ -41,11 +46,12 @@ def list_number(url: Url, mode: str, lists: int) -> int:
     """
     if lists == 1 or mode == "ip":
         return 0
-    return _bucket(queue_key(url, mode), lists)
+    return bucket(queue_key(url, mode), lists)
 
 
 @lru_cache(maxsize=16_384)
-def _bucket(key: str, lists: int) -> int:
+def bucket(key: str, lists: int) -> int:
+    """Return the number of the list that a queue belongs to."""
     # The first 32 bits of an MD5, which every engine can compute.
     return int(md5(key.encode(), usedforsecurity=False).hexdigest()[:8], 16) % lists
 

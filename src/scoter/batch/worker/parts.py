@@ -281,6 +281,7 @@ def recover_fetch(segment: Segment) -> list[str]:
     """Remove unfinished files of killed fetches and return their names."""
     sets = (segment.crawl_fetch(), segment.parse_data(), segment.parse_text(), segment.crawl_parse())
     removed = [name for each in sets for name in each.recover()]
+    segment.remove_offers()
     whole = {Path(name).stem for name in sets[0].finished()}
     for folder in ("parse_data", "parse_text", "crawl_parse"):
         removed += _remove(segment.path / folder, lambda path: path.stem not in whole, "*.parquet")

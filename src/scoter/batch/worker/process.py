@@ -12,11 +12,12 @@ import fcntl
 import signal
 import time
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Protocol
 
 import uvloop
 from msgspec import Struct
@@ -30,12 +31,14 @@ from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import FetchPart
 from scoter.config import Config
 from scoter.core.reply import Exchange
+from scoter.core.robots_cache import RobotsCache
 from scoter.core.url import Url, queue_key
 from scoter.errors import UserError
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.progress import Snapshot
+from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.protocols.request_headers import user_agent
-from scoter.fetch.queues.holds import KeptHolds
+from scoter.fetch.queues.holds import HoldStore, KeptHolds
 from scoter.fetch.sinks import BatchingSink
 from scoter.heap import collect_less, keep_memory
 from scoter.plugins import chain
@@ -82,6 +85,33 @@ class FetchTaskReport(Struct, frozen=True):
     cpu: float = 0.0
 
 
+class WorkerPipe(Protocol):
+    """How a worker reports, and is told to stop."""
+
+    def send(self, report: FetchTaskReport, /) -> None: ...
+    def poll(self) -> bool: ...
+    def recv(self) -> str | None: ...
+
+
+class WorkerPlace:
+    """Where a worker runs: on this machine, where it shares files with the others."""
+
+    def protocols(self, config: Config) -> Protocols | None:
+        """Return what makes requests, if not the configured plug-ins alone."""
+        return None
+
+    def robots(self, task: FetchTask) -> AbstractContextManager[RobotsCache]:
+        """Return the cache of robots.txt files."""
+        return SqliteRobotsCache(Path(task.robots))
+
+    def holds(self, store: HoldStore) -> HoldStore:
+        """Return a store of holds that others learn of."""
+        return store
+
+    def publish(self, part: str) -> None:
+        """Make a finished part known."""
+
+
 def run_worker(pipe: Connection) -> None:
     """Run tasks until the pipe closes."""
     limit_arrow_memory()
@@ -114,9 +144,10 @@ def _run_task(task: FetchTask, pipe: Connection) -> FetchTaskReport:
 class SegmentWorker:
     """Fetches some fetch lists."""
 
-    def __init__(self, task: FetchTask, pipe: Connection) -> None:
+    def __init__(self, task: FetchTask, pipe: WorkerPipe, place: WorkerPlace | None = None) -> None:
         self._task = task
         self._pipe = pipe
+        self._place = place or WorkerPlace()
         self._segment = Segment(any_path(task.segment))
         self._columns = plugin_columns(chain("scoring", task.config))
         self._about = _about(task.config) if task.config.fetch.store_content else None
@@ -134,15 +165,16 @@ class SegmentWorker:
         with (
             Scratch(self._segment.scratch, f"worker-{task.worker}") as scratch,
             closing(PageProcessor(task.config)) as pages,
-            SqliteRobotsCache(Path(task.robots)) as robots,
+            self._place.robots(task) as robots,
             SqliteHostHolds(Path(task.holds)) as stored_holds,
         ):
-            holds = KeptHolds(stored_holds)
+            holds = KeptHolds(self._place.holds(stored_holds))
             outcomes = OutcomeWriter(
                 task.config, extra, part=self._part, pages=pages, parses=task.parses, belongs=self._belongs
             )
             self._fetcher = Fetcher(
                 task.config,
+                protocols=self._place.protocols(task.config),
                 folder=scratch.path,
                 robots_cache=robots,
                 holds=holds,
@@ -199,14 +231,18 @@ class SegmentWorker:
             return  # one at a time: a slow disk makes parts longer, not more numerous
         if part.size >= self._size or datetime.now(UTC) - part.opened >= self._age:
             self._open = None
-            self._finishing = asyncio.create_task(asyncio.to_thread(part.finish, self._check_lock))
+            self._finishing = asyncio.create_task(asyncio.to_thread(self._finish, part))
 
     async def _finish_all(self) -> None:
         if self._finishing is not None:
             await self._finishing
         part, self._open = self._open, None
         if part is not None:
-            part.finish(self._check_lock)
+            await asyncio.to_thread(self._finish, part)
+
+    def _finish(self, part: FetchPart) -> None:
+        part.finish(self._check_lock)
+        self._place.publish(part.name)
 
     def _check_lock(self) -> None:
         self._segment.check_lock(self._task.lock)

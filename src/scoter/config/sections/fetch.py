@@ -72,7 +72,32 @@ class FetchSettings(Section, frozen=True):
         example='["example.org delay=10s threads=2"]',
     )
     processes: int | None = setting(
-        None, "Worker processes of a fetch; auto means one per core.", at_least=1, at_most=1_024, none="auto"
+        None,
+        "Worker processes of a fetch, each with a fetch list; auto means one per core of this machine.",
+        at_least=1,
+        at_most=10_000,
+        none="auto",
+    )
+    where: Literal["here", "cluster"] = setting(
+        "here",
+        "Where to fetch: here, or on the executors of engine.spark_master, each fetch list as a task; limits such as "
+        "fetch.threads then hold for each list.",
+    )
+    lease: timedelta = setting(
+        timedelta(seconds=30),
+        "How long an executor may fetch without reaching the driver.",
+        at_least=timedelta(seconds=2),
+        at_most=timedelta(hours=1),
+    )
+    lease_grace: timedelta = setting(
+        timedelta(seconds=30),
+        "How long nobody contacts the hosts of a fetch list after the lease of a lost executor has ended; not less "
+        "than the longest delay of a host.",
+        at_least=timedelta(0),
+        at_most=timedelta(hours=1),
+    )
+    driver_port: int = setting(
+        0, "Port at which the driver listens for its executors; 0 means any.", at_least=0, at_most=65_535
     )
 
     # Queues

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import pyarrow.fs as arrow_fs
 
 from scoter.errors import UsageError
-from scoter.store.disk import disk_errors, sync_folder, try_lock
+from scoter.store.disk import disk_errors, sync_file, sync_folder, try_lock
 from scoter.store.objects.client import is_url
 from scoter.store.objects.path import StorePath, any_path
 from scoter.store.objects.registry import client_of
@@ -98,7 +98,7 @@ class LocalStorage:
         with disk_errors("name the file", path):
             if not path.parent.exists():
                 self.make(name.rpartition("/")[0])
-            _sync_file(draft)
+            sync_file(draft)
             try:
                 draft.replace(path)
             except OSError as failure:
@@ -220,16 +220,11 @@ def _replacing(path: Path) -> Iterator[Path]:
     new = path.with_name(path.name + _NEW)
     try:
         yield new
-        _sync_file(new)
+        sync_file(new)
         new.replace(path)
     except BaseException:
         new.unlink(missing_ok=True)
         raise
-
-
-def _sync_file(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def storage_at(path: str | Path | TableStorage, options: Mapping[str, Any] | None = None) -> TableStorage:

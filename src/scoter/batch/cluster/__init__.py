@@ -1,0 +1,9 @@
+"""Fetching on the executors of a Spark cluster: each fetch list is a task there. docs/engine.md describes it.
+
+- ``leases``       which executor owns each list; runs in the driver
+- ``coordinator``  answers the executors: grants lists, accepts parts, shares what was learned; runs in the driver
+- ``pool``         starts the tasks and passes their reports on; runs in the driver
+- ``messages``     what driver and executors send to each other
+- ``link``         the connection of an executor to the driver, and its lease
+- ``task``         one list on an executor: a local spool, and the worker of ``batch.worker``
+"""
