@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-stores test-cluster cluster-up cluster-down test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch slow-hosts kill-live \
-  kill-fetchers kill-cluster bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster nginx wrk
+  kill-fetchers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster nginx wrk
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -211,6 +211,7 @@ LIVE_KILLS ?= 30
 kill-live: $(DEV) ## Kill and stop processes of a live service LIVE_KILLS (30) times under load; nothing may be lost or doubled.
 	@$(BIN)/python -m tests.long.kill_live --kills $(LIVE_KILLS)
 
+EXECUTOR_EVENTS ?= 12
 CLUSTER_EVENTS ?= 40
 kill-cluster: cluster-up ## Kill and stop roles, Kafka and Cassandra CLUSTER_EVENTS (40) times under load; nothing may be lost or doubled.
 	@$(BIN)/python -m tests.long.kill_cluster --events $(CLUSTER_EVENTS) $(if $(CLUSTER_SEED),--seed $(CLUSTER_SEED)); status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
@@ -220,6 +221,12 @@ soak-live: $(DEV) ## Run a live service under mixed load for SOAK_MINUTES (10): 
 
 kill-fetchers: $(DEV) ## Kill and stop workers of the live service; no domain may be asked too often.
 	@$(BIN)/python -m tests.long.kill_fetchers
+
+kill-executors: $(DEV) ## Fetch on a Spark cluster while executors are killed, suspended and cut off; needs root.
+	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
+	@command -v ip >/dev/null || { apt-get update -qq && apt-get install -y -qq iproute2 >/dev/null; }
+	@$(PIP) -e '.[dev,spark]'
+	@$(BIN)/python -m tests.long.kill_executors --events $(EXECUTOR_EVENTS) $(if $(EXECUTOR_SEED),--seed $(EXECUTOR_SEED))
 
 truth-batch: $(DEV) ## Crawl three synthetic webs with faults to the end; every URL must end in its true status.
 	@$(BIN)/python -m tests.long.batch_truth --hosts 8 --pages 96 --seeds 2 3

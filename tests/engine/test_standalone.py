@@ -117,7 +117,8 @@ def test_crawl_on_a_cluster_has_the_tables_of_a_crawl_on_duckdb(tmp_path: Path) 
     packed = environment.pack(tmp_path / "environment.tar.gz")
     with running(spec) as server, cluster(tmp_path) as master:
         here = crawled(tmp_path / "here", server)
-        there = crawled(tmp_path / "there", server, *on(master, f"spark.pyspark.python={sys.executable}"))
+        fetching = ("fetch.where=cluster", "fetch.processes=2")
+        there = crawled(tmp_path / "there", server, *on(master, f"spark.pyspark.python={sys.executable}"), *fetching)
         bare = Path(sys.base_prefix) / "bin" / "python3"  # without any package
         with_archive = on(master, *packed.spark_conf, f"spark.pyspark.python={bare}")
         statistics = [

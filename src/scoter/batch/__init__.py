@@ -41,6 +41,7 @@ What the jobs share:
 - ``fetchlists/``  selecting, writing and reading fetch lists
 - ``slow_hosts``   when to end a round without its slowest hosts
 - ``worker/``      the worker processes of ``fetch``; ``parse`` shares some of their modules
+- ``cluster/``     the same on the executors of a Spark cluster
 - ``hosts/``       the hostdb: where each fact comes from, and their join
 - ``reports/``     named reports about a crawl, and a page of them
 - ``graph/``       the link graph: its tables, links as arrays, ranks

@@ -39,7 +39,7 @@ class CrawlSession:
         from scoter.engine import open_engine
         from scoter.store.arrow import limit_arrow_memory
 
-        _check_store(self.crawl, self.config)
+        _check_store(self.crawl, self.config, self.command)
         limit_arrow_memory()
         # In this command's scratch folder, which it locks: other commands delete unlocked ones.
         opened = open_engine(self.config, self.scratch, self._show_share, memory_share=self.memory_share)
@@ -75,13 +75,18 @@ class CrawlSession:
         return scratch.path
 
 
-def _check_store(crawl: CrawlDir, config: Config) -> None:
-    """Raise if the machines of a cluster would have to read an object store."""
+def _check_store(crawl: CrawlDir, config: Config, command: str) -> None:
+    """Raise if Spark would have to read an object store on the machines of a cluster; Scoter itself can fetch there."""
     from scoter.errors import UsageError
     from scoter.store.objects.client import is_url
 
     master = config.engine.spark_master
-    if config.engine.kind == "spark" and not master.startswith("local") and is_url(str(crawl.path)):
+    if (
+        command != "fetch"
+        and config.engine.kind == "spark"
+        and not master.startswith("local")
+        and is_url(str(crawl.path))
+    ):
         hint = "Use engine.kind = duckdb, or a folder that all machines share."
         raise UsageError("the executors of a cluster cannot read object stores yet", where=str(crawl.path), hint=hint)
 

@@ -127,6 +127,7 @@ def test_killed_executor_loses_nothing_and_its_hosts_are_left_alone(crawl: Crawl
 
     assert done.complete
     assert (done.urls, done.done) == (len(wanted), len(wanted))
+    assert abs(sum(done.replies.values()) - len(wanted)) < len(wanted) / 5, "replies of the killed one count"
     assert urls_of(segment) == sorted(wanted), "each URL once"
     assert violations(server) == []
 
@@ -223,9 +224,11 @@ def test_other_engines_are_refused(crawl: CrawlDir, server: SimServer) -> None:
 
 def test_strangers_are_not_served(crawl: CrawlDir, tmp_path: Path) -> None:
     segment = segment_of(crawl, ["http://a.example/"], lists=1)
-    files = {"robots": tmp_path / "r", "holds": tmp_path / "h"}
+    robots, holds = tmp_path / "robots.sqlite", tmp_path / "holds.sqlite"
     with (
-        FetchCoordinator(segment, lists=1, partition="host", lease=5, grace=1, **files) as coordinator,
+        FetchCoordinator(
+            segment, lists=1, partition="host", lease=5, grace=1, robots=robots, holds=holds
+        ) as coordinator,
         socket.create_connection(("127.0.0.1", coordinator.port), timeout=10) as stranger,
     ):
         assert len(stranger.recv(100)) == 36

@@ -13,7 +13,7 @@ import queue
 import secrets
 import socket
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -29,6 +29,7 @@ from scoter.batch.fetchlists.lists import bucket
 from scoter.batch.worker.process import FetchTaskReport
 from scoter.core.robots_cache import StoredRobots
 from scoter.errors import UserError
+from scoter.fetch.progress import Snapshot
 from scoter.store.disk import Closing
 from scoter.store.host_holds import SqliteHostHolds
 from scoter.store.objects.leases import lease_clock
@@ -64,8 +65,8 @@ class FetchCoordinator(Closing):
         self._lists = lists
         self._lease = lease
         self._now = now
-        self._rows: Counter[int] = Counter()  # of the parts of former owners
-        self._own_rows: Counter[int] = Counter()  # of the parts of the current owner
+        self._former: defaultdict[int, Snapshot] = defaultdict(Snapshot)  # what former owners of a list have done
+        self._accepted: dict[int, Snapshot] = {}  # what is in the parts of current owners
         self._stored_robots = SqliteRobotsCache(robots)
         self._stored_holds = SqliteHostHolds(holds)
         self._publishing = asyncio.Lock()  # while a part becomes valid, its list must not get another owner
@@ -134,9 +135,9 @@ class FetchCoordinator(Closing):
                     return await self._claimed(number)
             case m.RenewList():
                 return await self._renewed(message)
-            case m.OfferPart(number, token, part, rows):
+            case m.OfferPart():
                 async with self._publishing:
-                    return await self._offered(number, token, part, rows)
+                    return await self._offered(message)
             case m.FindRobots(_, origin):
                 found = await self._stored_robots.get(origin)
                 return m.RobotsFound(None if found is None else m.LearnedRobots(origin, found.body, found.expires))
@@ -154,7 +155,7 @@ class FetchCoordinator(Closing):
             return m.WaitForList(found.wait)
         if not found.token:
             return m.NoWork()
-        self._rows[number] += self._own_rows.pop(number, 0)
+        self._former[number] = _sum(self._former[number], self._accepted.pop(number, Snapshot()))
         parts = await asyncio.to_thread(self._segment.crawl_fetch().finished)
         attempt = await asyncio.to_thread(self._segment.begin_attempt, parts, is_listed=True)
         self.leases.renew(number, found.token, self._now())
@@ -174,15 +175,17 @@ class FetchCoordinator(Closing):
             self.reports.put(self._counted(FetchTaskReport(message.number, message.snapshot)))
         return self._kept()
 
-    async def _offered(self, number: int, token: str, part: str, rows: int) -> m.DriverMessage:
-        if not self.leases.owns(number, token):
+    async def _offered(self, offer: m.OfferPart) -> m.DriverMessage:
+        number = offer.number
+        if not self.leases.owns(number, offer.token):
             return m.ListLost()
         try:
-            await asyncio.to_thread(self._segment.accept_part, part, token)
+            await asyncio.to_thread(self._segment.accept_part, offer.part, offer.token)
         except UserError as error:  # the disk is full, or the lock of this fetch was lost
             return m.ListLost(f"{error.message} ({error.where})" if error.where else error.message)
-        self._own_rows[number] += rows
-        self.leases.renew(number, token, self._now())
+        rows = self._accepted.get(number, Snapshot()).done + offer.rows
+        self._accepted[number] = replace(offer.snapshot or Snapshot(), done=rows)
+        self.leases.renew(number, offer.token, self._now())
         return self._kept()
 
     def _kept(self) -> m.ListKept:
@@ -190,7 +193,17 @@ class FetchCoordinator(Closing):
 
     def _counted(self, report: FetchTaskReport) -> FetchTaskReport:
         """Add what former owners of the list have done."""
-        before = self._rows[report.worker]
-        if not before or report.snapshot is None:
+        if report.worker not in self._former or report.snapshot is None:
             return report
-        return replace(report, snapshot=replace(report.snapshot, done=report.snapshot.done + before))
+        return replace(report, snapshot=_sum(report.snapshot, self._former[report.worker]))
+
+
+def _sum(snapshot: Snapshot, former: Snapshot) -> Snapshot:
+    return replace(
+        snapshot,
+        done=snapshot.done + former.done,
+        fetched=snapshot.fetched + former.fetched,
+        added=snapshot.added + former.added,
+        errors=dict(Counter(snapshot.errors) + Counter(former.errors)),
+        replies=dict(Counter(snapshot.replies) + Counter(former.replies)),
+    )

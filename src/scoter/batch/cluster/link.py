@@ -102,7 +102,7 @@ class DriverLink(Closing):
 
     def offer(self, part: str, rows: int) -> None:
         """Ask the driver to make a part valid; raise if the list is no longer ours."""
-        answer = self._wait(self._ask_again(m.OfferPart(self.number, self.token, part, rows)))
+        answer = self._wait(self._ask_again(m.OfferPart(self.number, self.token, part, rows, self._snapshot)))
         if isinstance(answer, m.ListLost):
             self.is_lost = True
             raise LeaseLost(answer.problem or "the list belongs to another executor")

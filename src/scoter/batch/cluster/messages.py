@@ -55,12 +55,13 @@ class RenewList(Struct, frozen=True, tag=True):
 
 
 class OfferPart(Struct, frozen=True, tag=True):
-    """An owner has uploaded a finished part, which shall become valid."""
+    """An owner has uploaded a finished part, which shall become valid; the snapshot is about as old as the part."""
 
     number: int
     token: str
     part: str
     rows: int
+    snapshot: Snapshot | None = None
 
 
 class FindRobots(Struct, frozen=True, tag=True):
