@@ -4,8 +4,9 @@
 
 A master and three workers run in network namespaces of their own, each with one link to the driver and one to the web.
 Executors get SIGKILL, or SIGSTOP for longer than every timeout and then SIGCONT, or lose the link to the driver while
-they can still reach the web. Every URL must be fetched and recorded once, the tables must equal those of a fetch on
-this machine, and the web's request log must show each host's delay between any two requests. Needs root and Java.
+they can still reach the web. The driver is killed as well, and started again. Every URL must be fetched and recorded
+once, the tables must equal those of a fetch on this machine, and the web's request log must show each host's delay
+between any two requests. Needs root and Java.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -274,8 +275,14 @@ def run(events: int, seed: int, say: Callable[[str], None] = print) -> list[str]
             process = fetched(crawl.path, segment.name, port, master)
             while process.poll() is None:
                 if done < events and any(place.executors() for place in places) and segment.crawl_fetch().finished():
-                    say(f"  {done + 1}: {disturb(places, dice)}")
                     done += 1
+                    if dice.random() < 0.15:
+                        process.kill()
+                        process.wait()
+                        process = fetched(crawl.path, segment.name, port, master)
+                        say(f"  {done}: killed the driver")
+                    else:
+                        say(f"  {done}: {disturb(places, dice)}")
                 else:
                     time.sleep(0.2)
             if process.returncode:
