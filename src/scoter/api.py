@@ -295,6 +295,35 @@ class DomainList(Struct, frozen=True):
     next: str | None = None
 
 
+class DomainActivity(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the service does with a domain now.
+
+    ``rate`` is the requests per minute of late, ``delay`` the seconds between requests as far as known. ``until`` is
+    when the next request may be made, if that is later than now, and ``why`` the reason.
+    """
+
+    domain: str
+    waiting: int
+    active: int
+    rate: float
+    delay: float | None = None
+    blocked: bool = False
+    until: Instant | None = None
+    why: str = ""
+
+
+class ActivityList(Struct, frozen=True):
+    """Domains that the service is busy with or holds back: paused ones first, then by requests per minute."""
+
+    domains: list[DomainActivity]
+
+
+class ActivityQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How many domains to return."""
+
+    limit: Annotated[int, Meta(ge=1, le=1_000)] = 50
+
+
 class DomainsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which page of the rules to return."""
 

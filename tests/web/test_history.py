@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from tests.web.fakes import Bench
@@ -65,3 +66,20 @@ async def test_points_after_a_time_can_be_asked_for() -> None:
     nothing = (await bench.client.get(f"/v1/history?after={everything[-1]['time']}")).json["points"]
 
     assert (len(everything), nothing) == (1, [])
+
+
+def test_the_last_hour_survives_a_restart(tmp_path: Path) -> None:
+    clock, file = Clock(), tmp_path / "history.json"
+    before = StatisticsHistory(ServiceMetrics(), file, clock=clock)
+    for _ in range(3):
+        before.sample()
+    before.save()
+
+    after = StatisticsHistory(ServiceMetrics(), file, clock=clock)
+    clock.now += KEPT - timedelta(seconds=25)
+    later = StatisticsHistory(ServiceMetrics(), file, clock=clock)
+
+    assert after.since(None) == before.since(None)
+    assert later.since(None) == before.since(None)[2:]
+    file.write_bytes(b"[")
+    assert StatisticsHistory(ServiceMetrics(), file, clock=clock).since(None) == []

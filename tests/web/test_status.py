@@ -6,6 +6,7 @@ import re
 
 from tests.web.fakes import NOW, Bench, page, record_of
 
+from scoter.api import DomainActivity
 from scoter.core.reply import Gone, Reason
 from scoter.core.url import canonical
 from scoter.live.context import Context
@@ -102,3 +103,14 @@ def test_labels_beyond_the_limit_are_counted_as_other() -> None:
 
     assert len(counter.values) == MAX_SERIES + 1
     assert counter.values[("other",)] == 50
+
+
+async def test_activity_shows_rates_and_pauses_of_domains() -> None:
+    found = DomainActivity(domain="a.example", waiting=3, active=1, rate=2.5, delay=1.0, until=NOW, why="the delay")
+    bench = Bench(activity=lambda most: [found][:most])
+
+    got = await bench.client.get("/v1/activity?limit=5")
+
+    assert got.json["domains"][0]["why"] == "the delay"
+    assert got.json["domains"][0]["rate"] == 2.5
+    assert (await bench.client.get("/v1/activity?limit=0")).status == 422

@@ -29,6 +29,7 @@ ROUTES: Final = (
     sessions.end_session,
     status.stats,
     status.history,
+    status.activity,
     status.metrics,
     status.health,
     status.ready,

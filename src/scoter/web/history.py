@@ -1,19 +1,27 @@
-"""The last hour of the service's statistics, kept in memory for its dashboard."""
+"""The last hour of the service's statistics for its dashboard, in memory and in a file that survives a restart."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from scoter.api import HistoryPoint, StageTimes
 from scoter.web.metrics import ServiceMetrics, share_within
 
+_log = logging.getLogger(__name__)
 INTERVAL: Final = timedelta(seconds=10)
 KEPT: Final = timedelta(hours=1)
+_STORED_EVERY: Final = 6  # samples
+_encode: Final = msgspec.json.Encoder().encode
+_decode: Final = msgspec.json.Decoder(list[HistoryPoint]).decode
 # What plots need; everything else is in the current statistics.
 _COUNTS: Final = ("messages.", "refusals.", "urls.", "robots.", "fetch_errors.", "fetched_bytes", "deliveries.")
 _GAUGES: Final = ("journal_", "pipeline_urls.", "fetch_requests.", "fetch_domains", "fetchers", "writes_waiting")
@@ -25,6 +33,7 @@ class StatisticsHistory:
     def __init__(
         self,
         metrics: ServiceMetrics,
+        file: Path | None = None,
         *,
         interval: timedelta = INTERVAL,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -38,12 +47,33 @@ class StatisticsHistory:
         self._counts: Mapping[str, float] = {}
         self._buckets: dict[str, list[int]] = {}
         self._at = monotonic()
+        self._file = file
+        now = clock()
+        self._points.extend(point for point in _read(file) if now - KEPT < point.time <= now)
 
     async def run(self) -> None:
-        """Take samples until cancelled."""
-        while True:
-            await asyncio.sleep(self._interval)
-            self.sample()
+        """Take samples until cancelled; store them now and then, and at the end."""
+        taken = 0
+        try:
+            while True:
+                await asyncio.sleep(self._interval)
+                self.sample()
+                taken += 1
+                if taken % _STORED_EVERY == 0:
+                    self.save()
+        finally:
+            self.save()
+
+    def save(self) -> None:
+        """Write all points to the file, at most about 400 KB; what fails is only a gap after the next restart."""
+        if self._file is None:
+            return
+        new = self._file.with_name(self._file.name + ".new")
+        try:
+            new.write_bytes(_encode(list(self._points)))
+            new.replace(self._file)
+        except OSError as error:
+            _log.warning("cannot store the statistics in %s: %s", self._file, error)
 
     def sample(self) -> None:
         """Add a point: the changes since the last one."""
@@ -76,3 +106,10 @@ class StatisticsHistory:
     def since(self, after: datetime | None) -> list[HistoryPoint]:
         """Return the points after a time, or all of them."""
         return [point for point in self._points if after is None or point.time > after]
+
+
+def _read(file: Path | None) -> list[HistoryPoint]:
+    try:
+        return _decode(file.read_bytes()) if file is not None else []
+    except (OSError, msgspec.DecodeError):  # none yet, or damaged
+        return []

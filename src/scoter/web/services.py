@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from scoter.api import DomainActivity
 from scoter.config.sections.live import WebSettings
 from scoter.live.acceptance import TakeResult
 from scoter.live.keys import ApiKeys
@@ -32,8 +33,8 @@ class Services(Struct, frozen=True, kw_only=True):
     """What the API depends on.
 
     ``is_forced`` tells whether a URL waits in the journal for a forced fetch. ``fetch_slots`` limits direct fetches.
-    ``check_callback`` returns why a callback is not allowed, ``not_ready`` why the service is not ready, or "".
-    ``openapi`` is the OpenAPI document.
+    ``activity`` returns the busiest domains, ``check_callback`` why a callback is not allowed, ``not_ready`` why the
+    service is not ready, or "". ``openapi`` is the OpenAPI document.
     """
 
     sink: MessageSink
@@ -45,6 +46,7 @@ class Services(Struct, frozen=True, kw_only=True):
     deliveries: Deliveries
     wake_deliveries: Callable[[], None] = lambda: None
     fetching: Fetching
+    activity: Callable[[int], Sequence[DomainActivity]] = lambda most: ()
     content: ContentStore | None = None
     access: SessionAccess
     keys: ApiKeys

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
@@ -285,7 +286,16 @@ async def test_requests_to_a_domain_on_long_hold_are_answered_at_once(tmp_path: 
         await fetchers.ready()
         async with asyncio.timeout(5):
             answers = await fetch_all(fetchers, [f"http://busy.example/{n}" for n in range(9)])
+        (shown,) = fetchers.activity(10)
+        fetchers.set_rule(DomainRule(domain="busy.example", blocked=True))
+        (blocked,) = fetchers.activity(10)
 
+    assert (shown.domain, shown.waiting, shown.active, shown.blocked) == ("busy.example", 0, 0, False)
+    assert shown.rate > 0
+    assert shown.until is not None
+    assert 500 < (shown.until - datetime.now(UTC)).total_seconds() <= 600
+    assert shown.why == "the site asked to wait: busy"
+    assert blocked.blocked
     assert {getattr(answer.reply, "reason", "") for answer in answers} == {Reason.BUSY}
     assert len([path for _, path in server.asked if path != "/robots.txt"]) == 1
     told = [answer.reply for answer in answers if answer.reply.exchange is None]

@@ -8,17 +8,18 @@ be made twice, but never before the domain's delay is over. Nothing is dropped.
 from __future__ import annotations
 
 import asyncio
+import heapq
 import logging
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, Self
 
 from msgspec import Struct
 
-from scoter.api import DomainRule
+from scoter.api import DomainActivity, DomainRule
 from scoter.config import Config
 from scoter.core.reply import Reply, Request
 from scoter.core.robots_cache import MemoryRobotsCache, RobotsCache
@@ -31,7 +32,14 @@ from scoter.live.workers.domains import DomainQueue, DomainQueues, QueuedHop
 from scoter.live.workers.lease import GRACE
 from scoter.live.workers.limits import WorkerLimits
 from scoter.live.workers.pool import HopMaker, HopMakers, PoolOwner, WorkerPool
-from scoter.live.workers.requests import abandoned_reply, blocked_reply, crashing_reply, on_hold_reply, stopping_reply
+from scoter.live.workers.requests import (
+    abandoned_reply,
+    blocked_reply,
+    crashing_reply,
+    hold_reason,
+    on_hold_reply,
+    stopping_reply,
+)
 from scoter.live.workers.shards import shard_of
 from scoter.live.workers.wire import (
     CrawlDelayNotice,
@@ -58,6 +66,7 @@ _SAME_HOLD: Final = 1.0  # seconds by which two reports of one hold may differ
 _SLOW: Final = 0.1  # seconds of delay from which on requests wait in the core
 
 _log = logging.getLogger(__name__)
+_LOWEST_RATE: Final = 0.1  # requests per minute of a domain that is shown although it has none
 
 
 class DispatcherView(Struct, frozen=True, kw_only=True):
@@ -108,6 +117,7 @@ class WorkerDispatcher:
         for name, hold in holds.all().items() if holds is not None else ():
             domain = self._domains.busy(name, shard_of(name, self._shards))
             domain.hold_until = now() + hold.total_seconds()
+            domain.why = "on hold since before the service was started"
             self._domains.settle(domain, now())
 
     def __repr__(self) -> str:
@@ -198,6 +208,31 @@ class WorkerDispatcher:
             restarts=self._pool.restarts,
         )
 
+    def activity(self, most: int) -> list[DomainActivity]:
+        """Return domains with requests or on hold: the longest pauses first, then the highest rates."""
+        now, today = self._now(), clock.utc_now()
+        found = []
+        for domain in self._domains:
+            rate, hold = domain.rate_at(now) * 60, domain.hold_until - now
+            is_paused = hold > max(self._patience, domain.pause or 0.0)
+            if is_paused or not domain.is_idle or rate >= _LOWEST_RATE:
+                found.append((hold if is_paused else 0.0, rate, domain))
+        busiest = heapq.nlargest(most, found, key=lambda each: each[:2])
+        return [self._active(domain, rate, now, today) for _, rate, domain in busiest]
+
+    def _active(self, domain: DomainQueue, rate: float, now: float, today: datetime) -> DomainActivity:
+        rule, hold = self._rules.get(domain.name), domain.hold_until - now
+        return DomainActivity(
+            domain=domain.name,
+            waiting=len(domain.waiting),
+            active=domain.under_way,
+            rate=round(rate, 2),
+            delay=domain.pause,
+            blocked=rule is not None and rule.blocked,
+            until=today + timedelta(seconds=hold) if hold > 0 else None,
+            why=domain.why if hold > 0 else "",
+        )
+
     def pids(self) -> list[int]:
         """Return the process ids of the workers."""
         return [worker.pid for worker in self._pool]
@@ -228,7 +263,7 @@ class WorkerDispatcher:
                 return
             domain.pop()
             domain.under_way += 1
-            domain.asked += 1
+            domain.note_request(now)
             pending.sent = now
             worker.under_way[pending.id] = pending
             # A response that may have crashed a worker is not parsed in another one.
@@ -261,7 +296,7 @@ class WorkerDispatcher:
             return
         domain = pending.domain
         domain.under_way -= 1
-        self._put_on_hold(domain, done.hold, done.pause)
+        self._put_on_hold(domain, done.hold, done.pause, hold_reason(done.reply, done.hold, done.pause))
         if domain.pause is None or self._pool.owner(domain.shard) in (worker, None):
             domain.pause = done.pause
         self._answer(pending, done.reply, done.waited, done.read)
@@ -276,7 +311,7 @@ class WorkerDispatcher:
         domain = pending.domain
         domain.under_way -= 1
         if refused.why is RefusalReason.ON_HOLD:
-            self._put_on_hold(domain, refused.hold, domain.pause or 0.0)
+            self._put_on_hold(domain, refused.hold, domain.pause or 0.0, domain.why or "the site asked to wait")
             self._answer(pending, on_hold_reply(pending.request, refused.hold))
         elif refused.why is RefusalReason.MOVED and pending.refusals >= MAX_REFUSALS:
             self._answer(pending, abandoned_reply(pending.request))
@@ -291,13 +326,13 @@ class WorkerDispatcher:
         self._advance_line(worker)
         self._domains.settle(domain, self._now())
 
-    def _put_on_hold(self, domain: DomainQueue, seconds: float, pause: float) -> None:
+    def _put_on_hold(self, domain: DomainQueue, seconds: float, pause: float, why: str) -> None:
         until = self._now() + seconds
         # The message of a former holder may arrive late, and must not override what its successor reported.
         if until <= domain.hold_until:
             return
         is_news = until > domain.hold_until + _SAME_HOLD
-        domain.hold_until = until
+        domain.hold_until, domain.why = until, why
         if is_news and self._holds is not None and seconds > max(self._patience, pause):
             self._pool.spawn(self._store_hold(self._holds, domain.name, timedelta(seconds=seconds)))
 
@@ -364,6 +399,7 @@ class WorkerDispatcher:
             # Its server may not notice that the connection is closed, and still be busy with it.
             pause = self._delay if pending.domain.pause is None else pending.domain.pause
             pending.domain.hold_until = max(pending.domain.hold_until, now + GRACE + pause)
+            pending.domain.why = "a worker ended during a request"
             pending.deaths += 1
             if self._is_stopping:
                 self._answer(pending, stopping_reply(pending.request))

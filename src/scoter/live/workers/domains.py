@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 from collections import OrderedDict
 from collections.abc import Iterator
+from typing import Final
 
 from msgspec import Struct
 
@@ -43,8 +45,14 @@ class QueuedHop(Struct, eq=False):
         return f"QueuedHop({self.id}, {self.request.url.text!r}, {self.priority.name})"
 
 
+RATE_SECONDS: Final = 60.0
+
+
 class DomainQueue(Struct, eq=False):
-    """The queue of one registered domain; ``pause`` is the seconds between requests to it, if known."""
+    """The queue of one registered domain; ``pause`` is the seconds between requests to it, if known.
+
+    ``why`` is the reason of the hold. ``rate`` is a decaying average of requests per second at the time ``rated``.
+    """
 
     name: str
     shard: int
@@ -53,6 +61,18 @@ class DomainQueue(Struct, eq=False):
     hold_until: float = 0.0
     pause: float | None = None
     asked: int = 0
+    why: str = ""
+    rate: float = 0.0
+    rated: float = 0.0
+
+    def note_request(self, now: float) -> None:
+        """Count a request."""
+        self.rate, self.rated = self.rate_at(now) + 1 / RATE_SECONDS, now
+        self.asked += 1
+
+    def rate_at(self, now: float) -> float:
+        """Return the requests per second of about the last minute."""
+        return self.rate * math.exp(min(0.0, self.rated - now) / RATE_SECONDS)
 
     def __repr__(self) -> str:
         return f"DomainQueue({self.name}, {len(self.waiting)} waiting, {self.under_way} under way)"

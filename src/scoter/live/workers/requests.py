@@ -193,3 +193,14 @@ async def _ask(path: Path, request: Request, priority: Priority) -> WireMessage 
         return await answer
     finally:
         frames.close()
+
+
+def hold_reason(reply: Reply, hold: float, pause: float) -> str:
+    """Return why a domain is on hold after a reply."""
+    if hold <= pause:
+        return "the delay between requests"
+    if isinstance(reply, Failed):
+        if reply.retry_after is not None:
+            return f"the site asked to wait: {reply.reason}"
+        return f"back-off after a failure: {reply.reason}"
+    return "a longer delay, because the site is slow or asked for it"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from scoter.api import Health, History, HistoryQuery, Statistics
+from scoter.api import ActivityList, ActivityQuery, Health, History, HistoryQuery, Statistics
 from scoter.web.asgi import HEALTHY, ApiRequest, ApiResponse
 from scoter.web.metrics import MEDIA_TYPE
 from scoter.web.problems import problem
@@ -23,6 +23,13 @@ async def history(services: Services, call: ApiRequest[None]) -> HandlerResult:
     """Return the statistics of the last hour, in intervals of 10 seconds."""
     query: HistoryQuery = call.query
     return ApiResponse(msgspec.json.encode(History(services.history.since(query.after))))
+
+
+@route("GET", "/v1/activity", {200: ResponseSpec("The domains.", ActivityList)}, query=ActivityQuery)
+async def activity(services: Services, call: ApiRequest[None]) -> HandlerResult:
+    """Return the domains that the service is busy with or holds back: rates, delays, and pauses with their reasons."""
+    query: ActivityQuery = call.query
+    return ApiResponse(msgspec.json.encode(ActivityList(list(services.activity(query.limit)))))
 
 
 @route("GET", "/metrics", {200: ResponseSpec("The metrics.", None, "text/plain")})

@@ -66,7 +66,7 @@ class CoreComponents:
         self.fetchers = fetchers
         self.is_stopping = False
         self.metrics = ServiceMetrics(readings(self))
-        self.history = StatisticsHistory(self.metrics)
+        self.history = StatisticsHistory(self.metrics, folder.history)
         self.floor = DiskFloor(folder.root, config.store.disk_floor)
         self.timings = OutcomeTimings()
         self.log = FetchLog(folder.log, stores.events, self.timings)
@@ -131,6 +131,7 @@ class CoreComponents:
                 deliveries=stores.deliveries,
                 wake_deliveries=self.webhooks.wake,
                 fetching=fetchers,
+                activity=fetchers.activity,
                 content=content,
                 keys=stores.keys,
                 access=access,

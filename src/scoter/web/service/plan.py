@@ -31,6 +31,10 @@ class ServiceFolder(Struct, frozen=True):
         return self.root / "service.sqlite"
 
     @property
+    def history(self) -> Path:
+        return self.root / "history.json"
+
+    @property
     def sessions(self) -> Path:
         return self.root / "sessions.json"
 

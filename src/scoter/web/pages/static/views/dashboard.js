@@ -1,34 +1,40 @@
 // The dashboard of the live service: the last hour, which the server keeps.
 
 import { get, path } from "../api.js";
-import { empty, h, notice, panel, put } from "../dom.js";
-import { bytes, number, seconds } from "../format.js";
+import { empty, h, notice, panel, put, quoted } from "../dom.js";
+import { bytes, number, seconds, time } from "../format.js";
 import { linePlot } from "../plot.js";
 import { table } from "../table.js";
+import { state } from "./crawl_head.js";
 
 const EVERY = 10_000;
 const HOUR = 3_600_000;
+const DOMAINS = 20;
 const MOST = 6; // lines of one plot
 const STAGES = { turn: "waiting for a turn", remote: "the site", own: "the service" };
 
 export async function dashboardView({ signal }) {
-  const [first, { points }] = await Promise.all([get(path("stats"), {}, signal), get(path("history"), {}, signal)]);
+  const [first, { points }, busy] = await Promise.all([get(path("stats"), {}, signal), get(path("history"), {}, signal), get(path("activity"), { limit: DOMAINS }, signal)]);
   const now = h("div");
   const plots = h("div", { class: "plots" });
   const tables = h("div", { class: "columns wide" });
+  const domains = h("div");
   let stats = first;
+  let active = busy.domains;
 
   async function draw() {
     put(now, await nowPanel(stats, points, signal));
     put(plots, points.length ? allPlots(points) : empty("The first values come after 10 seconds."));
     put(tables, panel("Time by stage, since the start", stageTable(stats.stages)), panel("Workers", fetcherTable(stats)));
+    put(domains, panel("Domains", domainTable(active)));
   }
   await draw();
   const timer = setInterval(async () => {
     if (document.hidden) return;
     try {
-      const [fresh, more] = await Promise.all([get(path("stats"), {}, signal), get(path("history"), { after: points.at(-1)?.time }, signal)]);
+      const [fresh, more, now] = await Promise.all([get(path("stats"), {}, signal), get(path("history"), { after: points.at(-1)?.time }, signal), get(path("activity"), { limit: DOMAINS }, signal)]);
       stats = fresh;
+      active = now.domains;
       points.push(...more.points);
       while (points.length && Date.parse(points.at(-1).time) - Date.parse(points[0].time) > HOUR) points.shift();
       await draw();
@@ -37,7 +43,7 @@ export async function dashboardView({ signal }) {
     }
   }, EVERY);
   signal.addEventListener("abort", () => clearInterval(timer));
-  return { title: "Dashboard", node: h("div", null, h("h1", null, "Live service"), now, panel("The last hour", plots), tables) };
+  return { title: "Dashboard", node: h("div", null, h("h1", null, "Live service"), now, panel("The last hour", plots), domains, tables) };
 }
 
 function stat(label, value, hint) {
@@ -139,5 +145,24 @@ function fetcherTable(stats) {
     ],
     names,
     { caption: "Workers" },
+  );
+}
+
+/** What happens to the busiest domains: the paused ones come first. */
+function domainTable(domains) {
+  if (!domains.length) return empty("No domain was requested in the last minutes, and none is paused.");
+  const left = (each) => (each.until ? (Date.parse(each.until) - Date.now()) / 1000 : 0);
+  return table(
+    [
+      { name: "domain", label: "Domain", show: (each) => h("a", { href: `#/domains?${new URLSearchParams({ domain: each.domain })}` }, quoted(each.domain)) },
+      { name: "rate", label: "Requests per minute", numeric: true, show: (each) => number(Number(each.rate.toPrecision(2))) },
+      { name: "delay", label: "Delay", numeric: true, show: (each) => (each.delay === undefined || each.delay === null ? "" : seconds(each.delay)) },
+      { name: "waiting", label: "Waiting", numeric: true, show: (each) => number(each.waiting) },
+      { name: "active", label: "In progress", numeric: true, show: (each) => number(each.active) },
+      { name: "until", label: "Paused until", show: (each) => (each.blocked ? state("blocked") : left(each) > 1 ? time(each.until) : "") },
+      { name: "why", label: "Why", show: (each) => (each.blocked ? "its rule" : left(each) > 1 ? each.why : "") },
+    ],
+    domains,
+    { caption: "Busiest and paused domains" },
   );
 }
