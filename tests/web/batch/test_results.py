@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Coroutine
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -19,6 +23,7 @@ from scoter.engine.sources import stored_name
 from scoter.store.tables import Table
 from scoter.store.tables.replaced import POSITIONS
 from scoter.web.batch import rows
+from scoter.web.batch.queries import REPORT_AGE, Queries
 
 ARROW = "application/vnd.apache.arrow.stream"
 
@@ -184,6 +189,30 @@ async def test_a_copy_is_shown_with_its_type_in_a_sandbox(bench: BatchBench) -> 
     assert policy.startswith("sandbox; default-src 'none'")
     assert "script" not in policy
     assert (await bench.client.get("/v1/crawls/news/replay?url=http://x.example/")).status == 404
+
+
+async def test_viewers_share_the_answer_to_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, ran = [0.0], []
+    shared = Queries(clock=lambda: now[0])
+
+    async def run(crawl: Path, query: str, **more: object) -> tuple[object, bool]:
+        ran.append(query)
+        await asyncio.sleep(0)
+        return pa.table({"a": [len(ran)]}), False
+
+    monkeypatch.setattr(shared, "run", run)
+
+    def ask(query: str = "q", second: int = 1) -> Coroutine[Any, Any, tuple[Any, bool]]:
+        until = datetime(2026, 5, 1, 12, 0, second, tzinfo=UTC)
+        return shared.report(tmp_path, query, most=8, texts={}, times={"until": until})
+
+    first = await asyncio.gather(*(ask(second=each) for each in range(5)))
+    assert [table["a"].to_pylist() for table, _ in first] == [[1]] * 5
+    await ask("another")
+    now[0] = REPORT_AGE
+    await ask()
+    assert ran == ["q", "another", "q"]
+    assert shared._reporting == {}
 
 
 async def test_views_are_described_with_their_columns(bench: BatchBench) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from scoter.api import Problem
+from scoter.batch.crawldir.crawldb import open_crawldb
 from scoter.config import Config
 from scoter.errors import ScoterError
 from scoter.live.sqlite.access import SqliteKeys
@@ -107,6 +108,7 @@ class BatchServer:
         any_host: bool = False,
     ) -> None:
         """``config`` returns the configuration of a crawl; for an empty name, that of the server."""
+        self._counting: set[asyncio.Task[None]] = set()
         self._db = ServiceDb(ServiceFolder(folder.state).database)
         own = config("")
         keys = SqliteKeys(self._db)
@@ -148,7 +150,7 @@ class BatchServer:
         try:
             await server.run_until(stopping)
         finally:
-            for task in tasks:
+            for task in (*tasks, *self._counting):
                 task.cancel()
             services.readers.shutdown(wait=False, cancel_futures=True)
             services.summaries.close()
@@ -167,7 +169,20 @@ class BatchServer:
         while True:
             for job in self.services.jobs.reap():
                 _log.info("job %s (%s of %s): %s", job.id, job.command, job.crawl, job.state)
+                if self.services.queries.has_counted_hosts(job.crawl):
+                    counting = asyncio.create_task(self._count_hosts(job.crawl))
+                    self._counting.add(counting)
+                    counting.add_done_callback(self._counting.discard)
             await asyncio.sleep(1.0)
+
+    async def _count_hosts(self, name: str) -> None:
+        """Count the hosts of a crawl that a job has changed, before somebody looks at them again."""
+        services = self.services
+        with suppress(ScoterError, OSError):
+            crawl = services.folder.crawl(name)
+            with open_crawldb(crawl, services.config(name)) as crawldb:
+                version = crawldb.version
+            await services.queries.hosts(name, crawl.path, version)
 
 
 def keys_folder(root: Path) -> ServiceFolder:

@@ -1,4 +1,4 @@
-"""Runs queries in processes of their own, a few at a time, and caches the aggregate of hosts by version."""
+"""Runs queries in processes of their own, a few at a time; viewers share the aggregate of hosts and recent reports."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import time
+from collections.abc import Callable, Hashable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +23,8 @@ from scoter.web.batch.query_process import DONE, TRUNCATED, QueryFailure, QueryT
 _GRACE: Final = 60.0  # seconds for starting a process, which then measures its own time
 LARGEST_RESULT: Final = 32 * 2**20
 _LARGEST_HOSTS: Final = 256 * 2**20  # a million hosts take about 90 MiB
+REPORT_AGE: Final = 60.0  # seconds
+_REPORTS: Final = 200
 HOSTS: Final = """
     SELECT host, count(*) AS urls,
            count(*) FILTER (status = 'fetched') AS fetched, count(*) FILTER (status = 'unfetched') AS unfetched,
@@ -54,12 +58,19 @@ class QueryLimits(Struct, frozen=True, kw_only=True):
 class Queries:
     """Runs read-only queries over crawls."""
 
-    def __init__(self, limits: QueryLimits = QueryLimits()) -> None:  # noqa: B008  frozen
+    def __init__(
+        self,
+        limits: QueryLimits = QueryLimits(),  # noqa: B008  frozen
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._limits = limits
+        self._clock = clock
         self._slots = asyncio.Semaphore(limits.running)
         self._count = 0
         self._hosts: BoundedMap[str, tuple[int, Any]] = BoundedMap(20)
         self._counting: dict[str, asyncio.Lock] = {}
+        self._reports: BoundedMap[Hashable, tuple[float, Any, bool]] = BoundedMap(_REPORTS, max_weight=LARGEST_RESULT)
+        self._reporting: dict[Hashable, asyncio.Lock] = {}
 
     async def run(
         self,
@@ -92,6 +103,36 @@ class Queries:
                 return await _answer(task)
         finally:
             self._count -= 1
+
+    async def report(
+        self,
+        crawl: Path,
+        query: str,
+        *,
+        most: int,
+        texts: dict[str, str | int],
+        times: dict[str, datetime],
+    ) -> tuple[Any, bool]:
+        """Answer a report as ``run`` does; the answer is at most a minute old, and all viewers share it."""
+        # The end of a period is the present, so seconds must not make each request another question.
+        days = tuple((name, at.replace(second=0, microsecond=0)) for name, at in sorted(times.items()))
+        key = (crawl, query, most, tuple(sorted(texts.items())), days)
+        lock = self._reporting.setdefault(key, asyncio.Lock())
+        try:
+            async with lock:
+                known = self._reports.get(key)
+                if known is not None and self._clock() - known[0] < REPORT_AGE:
+                    return known[1], known[2]
+                table, is_truncated = await self.run(crawl, query, most=most, seconds=60.0, texts=texts, times=times)
+                self._reports.put(key, (self._clock(), table, is_truncated), weight=table.nbytes)
+                return table, is_truncated
+        finally:
+            if not lock.locked():
+                self._reporting.pop(key, None)
+
+    def has_counted_hosts(self, name: str) -> bool:
+        """Return whether somebody has looked at the hosts of a crawl."""
+        return name in self._hosts
 
     async def hosts(self, name: str, crawl: Path, version: int) -> Any:
         """Return the hosts of a version of the crawldb, sorted, with their URLs by status."""

@@ -93,8 +93,8 @@ async def show_report(services: BatchServices, call: ApiRequest[None]) -> Handle
     used = {name: value for name, value in values.items() if f"${name}" in question.crawl}
     texts = {name: value for name, value in used.items() if name in ("site", "limit")}
     times = {name: value for name, value in used.items() if name in ("since", "until")}
-    table, is_truncated = await services.queries.run(
-        crawl.path, question.crawl, most=query.limit, seconds=60.0, texts=texts, times=times
+    table, is_truncated = await services.queries.report(
+        crawl.path, question.crawl, most=query.limit, texts=texts, times=times
     )
     return await services.read(_answer, table, is_truncated, call)
 
