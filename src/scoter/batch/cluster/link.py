@@ -96,6 +96,11 @@ class DriverLink(Closing):
         """Return whether the list is ours now."""
         return not self.is_lost and self._now() < self._valid_until
 
+    @property
+    def is_over(self) -> bool:
+        """Whether no more requests will be made."""
+        return self.is_lost or self.order.is_stopping
+
     def report(self, snapshot: Snapshot) -> None:
         """Send statistics with the next renewal."""
         self._snapshot = snapshot

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,7 +31,7 @@ from scoter.errors import UserError
 from scoter.fetch.filters import untimed
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.holds import HoldStore
-from scoter.plugins import chain
+from scoter.plugins import FetchProtocol, chain
 from scoter.store.host_holds import SqliteHostHolds
 from scoter.store.objects.copies import local_file, process_folder
 from scoter.store.objects.path import any_path
@@ -85,31 +85,74 @@ class _Reports:
             self._link.report(report.snapshot)
 
     def poll(self) -> bool:
-        order = self._link.order
-        return self._link.is_lost or order.is_stopping or (bool(order.end) and not self._has_ended)
+        return self._link.is_over or (bool(self._link.order.end) and not self._has_ended)
 
     def recv(self) -> str | None:
-        if self._link.is_lost or self._link.order.is_stopping:
+        if self._link.is_over:
             return None
         self._has_ended = True
         return self._link.order.end
 
 
-class LeasedProtocols(Protocols):
-    """Checks the lease of the list immediately before each request; without one, requests wait."""
+class ListLease(Protocol):
+    """What requests need to know about the lease of their list."""
 
-    def __init__(self, config: Config, link: DriverLink) -> None:
-        super().__init__(chain("protocol", config))
-        self._link = link
+    @property
+    def is_over(self) -> bool: ...
+    def may_request(self) -> bool: ...
+
+
+class LeasedProtocols(Protocols):
+    """Checks the lease of the list immediately before each request; without one, requests wait.
+
+    Requests in progress are cancelled when the lease ends, so that none is left when somebody else gets the list. If it
+    is renewed after all, they are made again, once the grace period has passed.
+    """
+
+    def __init__(self, plugins: Sequence[tuple[str, FetchProtocol]], lease: ListLease, grace: float) -> None:
+        super().__init__(plugins)
+        self._lease = lease
+        self._grace = grace
+        self._in_progress: set[asyncio.Task[Reply]] = set()
+        self._cut: set[asyncio.Task[Reply]] = set()
+        self._watching: asyncio.Task[None] | None = None
 
     async def __call__(self, request: Request) -> Reply:
-        if not self._link.may_request():
-            with untimed():  # this time is not spent waiting for the server
-                while not self._link.may_request():
-                    if self._link.is_lost or self._link.order.is_stopping:
-                        return Failed(request.url, Reason.STOPPED, "the lease has ended", blames_host=False)
-                    await asyncio.sleep(_LOOK)
-        return await super().__call__(request)
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._watch())
+        while True:
+            if not self._lease.may_request():
+                with untimed():  # this time is not spent waiting for the server
+                    while not self._lease.may_request():
+                        if self._lease.is_over:
+                            return Failed(request.url, Reason.STOPPED, "the lease has ended", blames_host=False)
+                        await asyncio.sleep(_LOOK)
+            asking = asyncio.ensure_future(super().__call__(request))
+            self._in_progress.add(asking)
+            try:
+                return await asking
+            except asyncio.CancelledError:
+                if asking not in self._cut:
+                    raise
+            finally:
+                self._in_progress.discard(asking)
+            self._cut.discard(asking)
+            with untimed():
+                await asyncio.sleep(self._grace)
+
+    async def close(self) -> None:
+        """Close all plug-ins."""
+        if self._watching is not None:
+            self._watching.cancel()
+        await super().close()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK)
+            if not self._lease.may_request():
+                for each in self._in_progress - self._cut:
+                    self._cut.add(each)
+                    each.cancel()
 
 
 class _SharedHolds:
@@ -137,7 +180,7 @@ class ExecutorPlace(WorkerPlace):
         self._segment = segment
 
     def protocols(self, config: Config) -> Protocols:
-        return LeasedProtocols(config, self._link)
+        return LeasedProtocols(chain("protocol", config), self._link, config.fetch.lease_grace.total_seconds())
 
     def robots(self, task: FetchTask) -> AbstractContextManager[RobotsCache]:
         return nullcontext(self._link)
