@@ -16,15 +16,15 @@ import os
 import signal
 import sys
 import tempfile
-import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from random import Random
 
 from tests.live.workers.webs import impolite
+from tests.long.message_load import AnnouncedUrl, MessageLoad, event_problems
 from tests.web.service.running import CORE, FETCHER, LOOKUPS, Service, pages, service
 
 from scoter.live.sqlite.database import DatabaseReader
@@ -34,32 +34,6 @@ WEB = WebSpec(hosts=300, pages=3_000, page_bytes=2_000, latency=0.05)
 DELAY = 0.1
 SETTINGS = ("live.processes=2", "live.lookups=2", f"fetch.delay={DELAY}s", "live.lease=5s")
 IDLE_WITHIN = 120.0
-
-
-class MessageLoad:
-    """Submits messages continuously and records the accepted ones."""
-
-    def __init__(self, live: Service, urls: list[str], chance: Random) -> None:
-        self.accepted: dict[str, set[str]] = {}
-        self._live, self._urls, self._chance = live, urls, chance
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stopping.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        number = 0
-        while not self._stopping.wait(0.03):
-            number += 1
-            name = f"m{number}"
-            # Without a response, a message may have been accepted or not. Only acknowledged ones count.
-            with suppress(OSError, HTTPException):
-                got = self._live.submit(*self._chance.sample(self._urls, 3), id=name, force=self._chance.random() < 0.3)
-                if got.status == 202:
-                    self.accepted[name] = set(got.json["messages"][0]["entries"])
 
 
 def disturb(live: Service, chance: Random) -> str:
@@ -92,26 +66,19 @@ def wait_until_idle(live: Service) -> bool:
 
 def check_events(live: Service, accepted: dict[str, set[str]]) -> list[str]:
     """Return what is wrong in the database."""
-    announced: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    results: defaultdict[tuple[str, str], set[tuple[str, object]]] = defaultdict(set)
-    states: Counter[str] = Counter()
     reader = DatabaseReader(live.folder / "service.sqlite")
-    for message, url, text in reader.all("SELECT message, url, record FROM events"):
-        record = json.loads(text)
-        announced[message][url] += 1
-        results[record["fetch"], record["resolved"]].add((record["state"], record.get("status")))
-        states[record["state"]] += 1
-    reader.close()
-    print(f"{sum(states.values()):,} events: {dict(states)}")
-    wrong = [
-        f"{url} of {message} has {announced[message][url]} events"
-        for message, urls in accepted.items()
-        for url in urls
-        if announced[message][url] != 1
-    ]
-    return wrong + [
-        f"fetch {fetch} has two results: {found}" for (fetch, _), found in results.items() if len(found) > 1
-    ]
+    try:
+        rows = list(reader.all("SELECT message, url, record FROM events"))
+    finally:
+        reader.close()
+    found = ((message, url, json.loads(text)) for message, url, text in rows)
+    return event_problems(
+        (
+            AnnouncedUrl(message, url, record["fetch"], record["resolved"], record["state"], record.get("status"))
+            for message, url, record in found
+        ),
+        accepted,
+    )
 
 
 def main() -> int:
@@ -128,7 +95,7 @@ def main() -> int:
         running(WEB) as web,
         service(Path(folder) / "live", web.port, *SETTINGS) as live,
     ):
-        load = MessageLoad(live, pages(WEB, 3_000), Random(seed + 1))
+        load = MessageLoad([live], pages(WEB, 3_000), seed + 1)
         try:
             while disturbances.total() < asked.kills:
                 time.sleep(chance.uniform(0.5, 3.0))

@@ -197,9 +197,10 @@ def _prepare_kafka(folder: Path, port: int) -> Sequence[str]:
             "transaction.state.log.replication.factor": 1,
             "transaction.state.log.min.isr": 1,
             "transaction.state.log.num.partitions": 4,
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": 1000,
             "group.initial.rebalance.delay.ms": 0,
             "group.consumer.min.session.timeout.ms": 1000,
-            "group.consumer.session.timeout.ms": 4000,
+            "group.consumer.session.timeout.ms": 3000,
             "group.consumer.min.heartbeat.interval.ms": 200,
             "group.consumer.heartbeat.interval.ms": 500,
         }

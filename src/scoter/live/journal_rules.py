@@ -36,8 +36,11 @@ class AgedEntryShare:
         return turns
 
 
-def failed_record(entry: JournalEntry, now: datetime) -> UrlRecord:
-    """Return the record of a URL that was opened too often without an outcome."""
+def failed_record(entry: JournalEntry, now: datetime, *, crashes: int = 0) -> UrlRecord:
+    """Return the record of a URL that was opened too often without an outcome, or that killed too many processes."""
+    detail = f"opened {entry.tries} times without an outcome"
+    if crashes:
+        detail = f"{crashes} processes ended while they handled it alone"
     return UrlRecord(
         url=entry.url,
         resolved=entry.url,
@@ -46,7 +49,7 @@ def failed_record(entry: JournalEntry, now: datetime) -> UrlRecord:
         fetched_at=now,
         expires_at=now + _GIVEN_UP_FOR,
         reason=GIVEN_UP,
-        detail=f"opened {entry.tries} times without an outcome",
+        detail=detail,
     )
 
 

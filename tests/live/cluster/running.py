@@ -93,10 +93,19 @@ class Cluster:
 
     def start(self, role: str, *, within: Sequence[str] = (), port: int = 0) -> RunningRole:
         """Start one more process of a role."""
-        folder = self._folder / f"{role}-{len(self.roles)}"
-        running = self._stack.enter_context(started(role, folder, self._options, self._log, within=within, port=port))
+        running = self._run(role, self._folder / f"{role}-{len(self.roles)}", within, port)
         self.roles.append(running)
         return running
+
+    def restart(self, old: RunningRole, *, within: Sequence[str] = (), port: int = 0) -> RunningRole:
+        """End a role in order and start it again, with the same directory."""
+        assert old.stop() == 0
+        new = self._run(old.role, old.folder, within, port)
+        self.roles[self.roles.index(old)] = new
+        return new
+
+    def _run(self, role: str, folder: Path, within: Sequence[str], port: int) -> RunningRole:
+        return self._stack.enter_context(started(role, folder, self._options, self._log, within=within, port=port))
 
     def of(self, role: str) -> list[RunningRole]:
         return [each for each in self.roles if each.role == role]

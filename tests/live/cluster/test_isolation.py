@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from tests.live.cluster.conftest import cluster_settings
+from tests.live.cluster.pages import serving
 from tests.live.cluster.running import Cluster
 from tests.servers.cluster import CASSANDRA_PORT, KAFKA_PORT
+from tests.servers.networks import Gateway, Network, can_isolate
 from tests.servers.running import free_port
 from tests.web.service.running import settings
 
@@ -45,70 +43,18 @@ class _Pages(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-@contextmanager
-def web() -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Pages)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-class Network:
-    """A network namespace whose loopback reaches only some ports of this one."""
-
-    def __init__(self, name: str, folder: Path, stack: ExitStack) -> None:
-        self.name = name
-        self._folder = folder
-        self._stack = stack
-        subprocess.run(["ip", "netns", "add", name], check=True)
-        stack.callback(subprocess.run, ["ip", "netns", "delete", name], check=True)
-        subprocess.run([*self.command, "ip", "link", "set", "lo", "up"], check=True)
-
-    @property
-    def command(self) -> list[str]:
-        return ["ip", "netns", "exec", self.name]
-
-    def open(self, port: int, *, outside: int | None = None) -> None:
-        """Join a port of this namespace to one outside."""
-        file = f"file:{self._folder}/{self.name}-{port}.sock"
-        self._relay([], file, f"port:{outside or port}")
-        self._relay(self.command, f"port:{port}", file)
-
-    def offer(self, port: int, outside: int) -> None:
-        """Join a port outside to one of this namespace."""
-        file = f"file:{self._folder}/{self.name}-{port}.sock"
-        self._relay(self.command, file, f"port:{port}")
-        self._relay([], f"port:{outside}", file)
-
-    def reaches(self, port: int) -> bool:
-        probe = f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)"
-        run = [*self.command, sys.executable, "-c", probe]
-        return subprocess.run(run, capture_output=True, check=False).returncode == 0
-
-    def _relay(self, before: list[str], listen: str, to: str) -> None:
-        run = [*before, sys.executable, "-m", "tests.servers.relay", listen, to]
-        process = self._stack.enter_context(subprocess.Popen(run, stdout=subprocess.PIPE))
-        self._stack.callback(process.kill)
-        assert process.stdout is not None
-        assert process.stdout.readline()
-
-
 @pytest.fixture
 def networks(tmp_path: Path) -> Iterator[dict[str, Network]]:
-    if os.getuid() != 0 or shutil.which("ip") is None:
+    if not can_isolate():
         pytest.skip("network namespaces need root and iproute2")
     with ExitStack() as stack:
-        yield {role: Network(f"scoter-{os.getpid()}-{role}", tmp_path, stack) for role in ("fetcher", "worker")}
+        gateway = Gateway(tmp_path, stack)
+        yield {role: Network(f"scoter-{os.getpid()}-{role}", gateway) for role in ("fetcher", "worker")}
 
 
 def test_fetchers_reach_only_broker_and_web(tmp_path: Path, prefix: str, networks: dict[str, Network]) -> None:
     fetchers, workers = networks["fetcher"], networks["worker"]
-    with web() as port:
+    with serving(_Pages) as port:
         fetchers.open(KAFKA_PORT)
         fetchers.open(port)
         workers.open(KAFKA_PORT)

@@ -13,7 +13,8 @@ from tests.live.stores.fakes import LEASE, START, done, url_of
 from scoter.config import Config
 from scoter.live.clock import utc_now
 from scoter.live.cluster.consumer import GroupMember
-from scoter.live.cluster.intake import WorkerJournal, intake_message
+from scoter.live.cluster.intake import intake_message
+from scoter.live.cluster.journal import WorkerJournal
 from scoter.live.cluster.kafka import KafkaSender, TopicNames, create_topics
 from scoter.live.cluster.messages import AcceptedUrl, event_values
 from scoter.live.cluster.outcomes import ClusterOutcomes, OutcomeTransactions

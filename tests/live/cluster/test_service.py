@@ -98,6 +98,7 @@ def test_unreadable_message_is_moved_and_delays_nobody(live: Cluster, prefix: st
     )
     reasons = {json.loads(dict(each.headers)["letter"])["why"] for each in letters}
     assert reasons == {"it has format 9, written by a newer Scoter; this one knows 1", "it is empty"}
+    live.api.wait_for(lambda: f"scoter_dead_letters {len(letters)}" in live.api.get("/metrics").body.decode())
 
 
 def test_partitions_of_a_killed_process_are_taken_over_within_ten_seconds(

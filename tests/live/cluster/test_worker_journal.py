@@ -12,7 +12,7 @@ from tests.live.stores.fakes import LEASE, START, Time, url_of
 
 from scoter.config.sections.live import LiveSettings
 from scoter.live.cluster.consumer import Place, ReceivedMessage
-from scoter.live.cluster.intake import WorkerJournal
+from scoter.live.cluster.journal import WorkerJournal
 from scoter.live.cluster.kafka import TopicNames
 from scoter.live.cluster.messages import FORMAT, AcceptedUrl, DeadLetter, accepted_urls
 from scoter.live.ports import UrlOutcome

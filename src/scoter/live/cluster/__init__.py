@@ -4,7 +4,9 @@
 - ``messages``   what is in the topics, and the dead-letter topic
 - ``offsets``    which messages of a partition are done (pure)
 - ``consumer``   the partitions of a group's member, and their messages
-- ``intake``     accepted URLs: how an api writes them and a worker reads them
+- ``intake``     accepted URLs, as an api writes them
+- ``journal``    accepted URLs, as a worker reads them
+- ``suspects``   messages that may have killed their process
 - ``outcomes``   recording of outcomes: Cassandra first, then one Kafka transaction
 - ``events``     events, read by number
 - ``rules``      domain rules in a compacted topic

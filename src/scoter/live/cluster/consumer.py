@@ -1,7 +1,8 @@
 """A member of a consumer group: the partitions that it owns, their messages, and which of these are done.
 
-A thread polls Kafka. Everything else happens in the event loop, where the owner of the member handles messages. A
-partition that is to be returned is returned only after its owner has stopped using it (``PartitionOwner.revoked``).
+A thread polls Kafka and makes all other calls of its client too: the client is locked while it is polled, so that calls
+of another thread may wait for long. Everything else happens in the event loop, where the owner of the member handles
+messages. A partition is returned only after its owner has stopped using it (``PartitionOwner.revoked``).
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import asyncio
 import logging
 import os
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from queue import SimpleQueue
 from typing import Any, Final, Protocol, TypeAlias
 
 from msgspec import Struct
@@ -24,11 +28,13 @@ from scoter.live.cluster.kafka import LoggedErrors, client_options, quiet_logger
 from scoter.live.cluster.offsets import PartitionOffsets, decoded_offsets
 
 _BATCH: Final = 500
-_POLL: Final = 0.05  # seconds
+_POLL: Final = 0.25  # seconds; a message ends the wait
+_POLL_PAUSED: Final = 0.05  # while partitions are paused, which may have room again
+_APART: Final = 0.005  # seconds between batches, which cost some work, however many messages they have
 _LONGEST_STOP: Final = 45.0
-_MOST_HANGING: Final = 3  # commits in a row
+_MOST_UNCONFIRMED: Final = 100  # commits
 _EXIT_CODE: Final = 70
-_HANGS: Final = 3.0  # seconds after which a commit counts as hanging
+_HANGS: Final = 15.0  # seconds after which a commit counts as hanging
 _log = logging.getLogger(__name__)
 
 Place: TypeAlias = tuple[str, int]
@@ -123,15 +129,17 @@ class GroupMember:
                 "enable.auto.offset.store": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
-                "fetch.wait.max.ms": 100,
+                "fetch.wait.max.ms": 500,  # a message ends the wait
                 "queued.max.messages.kbytes": 16_384,
                 "error_cb": LoggedErrors(name),
+                "on_commit": self._on_commit,
             },
             logger=quiet_logger(),
         )
-        self._threads = [threading.Thread(target=self._poll_all, name=f"{name}-poll", daemon=True)]
-        if commits:
-            self._threads.append(threading.Thread(target=self._commit_all, name=f"{name}-commit", daemon=True))
+        self._thread = threading.Thread(target=self._poll_all, name=f"{name}-poll", daemon=True)
+        self._asked: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
+        self._unconfirmed: deque[float] = deque()  # when commits began that have no answer yet
+        self._due = 0.0
 
     def __repr__(self) -> str:
         return f"GroupMember({len(self._offsets)} partitions, {len(self._paused)} paused)"
@@ -141,14 +149,12 @@ class GroupMember:
         self._consumer.subscribe(
             self._topics, on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_lost
         )
-        for thread in self._threads:
-            thread.start()
+        self._thread.start()
 
     async def close(self) -> None:
         """Leave the group."""
         self._is_closed.set()
-        for thread in self._threads:
-            await asyncio.to_thread(thread.join)
+        await asyncio.to_thread(self._thread.join)
         await asyncio.to_thread(self._consumer.close)
 
     # In the event loop
@@ -197,7 +203,9 @@ class GroupMember:
     def committed(self, places: Iterable[Place], within: float) -> dict[Place, tuple[int, set[int]]]:
         """Return the committed position of partitions, and what is done after it; blocks."""
         asked = [self._kafka.TopicPartition(*place) for place in places]
-        found = self._consumer.committed(asked, timeout=within)
+        done: Future[Any] = Future()
+        self._asked.put((lambda: self._consumer.committed(asked, timeout=within), done))
+        found = done.result(within + _LONGEST_STOP)
         return {
             (each.topic, each.partition): (
                 each.offset,
@@ -217,6 +225,27 @@ class GroupMember:
     def renew_membership(self) -> None:
         """Ask for this member's identity again."""
         self._is_outdated = True
+
+    def ends_of(self, place: Place, offset: int) -> int:
+        """Return how many owners in a row have ended that may have seen a message."""
+        offsets = self._offsets.get(place)
+        return 0 if offsets is None else offsets.ends_of(offset)
+
+    def trials_of(self, place: Place, offset: int) -> int:
+        """Return how often a message that is suspect was processed alone."""
+        offsets = self._offsets.get(place)
+        return 0 if offsets is None else offsets.trials_of(offset)
+
+    def begin_trial(self, place: Place, offset: int) -> None:
+        """Note that a suspect is going to be processed alone; the next position of the partition stores it."""
+        if (offsets := self._offsets.get(place)) is not None:
+            offsets.begin_trial(offset)
+
+    def give_back(self, places: Iterable[Place]) -> None:
+        """Note that partitions are returned in order; the next position of each stores it."""
+        for place in places:
+            if (offsets := self._offsets.get(place)) is not None:
+                offsets.give_back()
 
     def _position(self, place: Place, offset: int, text: str) -> Any:
         return self._kafka.TopicPartition(place[0], place[1], offset, text)
@@ -239,19 +268,38 @@ class GroupMember:
     def _poll_all(self) -> None:
         while not self._is_closed.is_set():
             try:
-                found = self._consumer.consume(_BATCH, timeout=_POLL)
+                # Not ``consume`` alone: it would wait for the whole time unless there is a full batch.
+                first = self._consumer.poll(self._patience())
+                found = [] if first is None else [first, *self._consumer.consume(_BATCH, timeout=0)]
                 if self._is_outdated and not self._commits:
-                    # Here, because the call may hang while another thread polls.
                     self._is_outdated = False
                     self._membership = self._consumer.consumer_group_metadata()
-                # Even without messages: polling without a pause would keep calls of other threads waiting.
                 self._pause(self.in_loop(partial(self._receive, found)))
+                self._answer()
+                if self._commits:
+                    self._commit()
+                if found:
+                    time.sleep(_APART)
             except self._kafka.KafkaException as error:
                 _log.warning("cannot read from Kafka: %s", error)
             except RuntimeError:  # the loop or the consumer is closed
                 return
             except Exception:
                 _log.exception("cannot handle messages")
+
+    def _patience(self) -> float:
+        """Return how long to wait for a message."""
+        longest = _POLL_PAUSED if self._paused else _POLL
+        return max(0.0, min(longest, self._due - lease_now())) if self._commits else longest
+
+    def _answer(self) -> None:
+        """Make the calls that other threads have asked for."""
+        while not self._asked.empty():
+            work, done = self._asked.get_nowait()
+            try:
+                done.set_result(work())
+            except Exception as error:
+                done.set_exception(error)
 
     def _receive(self, found: Sequence[Any]) -> set[Place]:
         """Pass messages to the owner; return the partitions that are full."""
@@ -285,7 +333,8 @@ class GroupMember:
             offset = each.offset
             if offset < 0:
                 offset = consumer.get_watermark_offsets(each, timeout=10.0)[0]
-            starts[each.topic, each.partition] = PartitionOffsets(offset, each.metadata or "")
+            offsets = starts[each.topic, each.partition] = PartitionOffsets(offset, each.metadata or "")
+            offsets.take(consumer.get_watermark_offsets(each, timeout=10.0)[1] if offsets.was_abandoned else 0)
         consumer.incremental_assign(
             [self._kafka.TopicPartition(*place, offsets.position) for place, offsets in starts.items()]
         )
@@ -312,44 +361,47 @@ class GroupMember:
             stopping.result(_LONGEST_STOP)
         except Exception:
             _log.exception("cannot return partitions in order")
-        last = self.in_loop(
-            lambda: [
-                self._position(place, *offsets.committed())
-                for place in places
-                if (offsets := self._offsets.pop(place, None)) is not None
-            ]
-        )
+
+        def let_go() -> list[Any]:
+            self.give_back(places)
+            gone = [(place, self._offsets.pop(place, None)) for place in places]
+            return [self._position(place, *offsets.committed()) for place, offsets in gone if offsets is not None]
+
+        last = self.in_loop(let_go)
         if self._commits and last and not is_lost:
-            with suppress(self._kafka.KafkaException, TimeoutError):  # the next owner repeats some work
-                within_time(lambda: consumer.commit(offsets=last, asynchronous=False), _HANGS)
+            with suppress(self._kafka.KafkaException):  # the next owner repeats some work
+                consumer.commit(offsets=last, asynchronous=False)
         consumer.incremental_unassign(list(partitions))
         self._is_outdated = True
 
-    def _commit_all(self) -> None:
-        hanging = 0
-        while not self._is_closed.wait(self._commits):
-            began = lease_now()
-            if hanging >= _MOST_HANGING and self._is_vital:
-                # The client does not recover from this. The supervisor starts a new process with a new client.
+    def _commit(self) -> None:
+        """Send the positions of all partitions, if it is time."""
+        began = lease_now()
+        if began < self._due:
+            return
+        self._due = began + self._commits
+        if self._unconfirmed and began - self._unconfirmed[0] > _HANGS:
+            if self._is_vital:
+                # The client may not recover from this. The supervisor starts a new process with a new client.
                 _log.critical("this process ends: its commits hang")
                 os._exit(_EXIT_CODE)
-            try:
-                positions = self.in_loop(
-                    lambda: [self._position(place, *each.committed()) for place, each in self._offsets.items()]
-                )
-                if not positions:
-                    continue
-                commit = partial(self._consumer.commit, offsets=positions, asynchronous=False)
-                committed = within_time(commit, _HANGS)
-                if all(each.error is None for each in committed):
-                    self._loop.call_soon_threadsafe(self._owner.confirmed, began)
-                hanging = 0
-            except TimeoutError:
-                hanging += 1
-                _log.info("cannot commit: no answer in time")
-            except self._kafka.KafkaException as error:
-                _log.info("cannot commit: %s", error)
-            except RuntimeError:
-                return
-            except Exception:
-                _log.exception("cannot commit")
+            _log.info("cannot commit: no answer in time")
+            self._unconfirmed.clear()
+        positions = self.in_loop(
+            lambda: [self._position(place, *each.committed()) for place, each in self._offsets.items()]
+        )
+        if positions and len(self._unconfirmed) < _MOST_UNCONFIRMED:
+            self._consumer.commit(offsets=positions, asynchronous=True)
+            self._unconfirmed.append(began)
+
+    def _on_commit(self, error: Any, partitions: Sequence[Any]) -> None:
+        """Note the answer to a commit, while polling."""
+        # Answers come in the order of the commits. Should one be missing, later ones count for earlier times: the owner
+        # believes less than it could, never more.
+        began = self._unconfirmed.popleft() if self._unconfirmed else None
+        failed = error or next((each.error for each in partitions if each.error is not None), None)
+        if failed is not None:
+            _log.info("cannot commit: %s", failed)
+        elif began is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._owner.confirmed, began)

@@ -17,11 +17,12 @@ import msgspec
 
 from scoter.api import DomainRule
 from scoter.config import Config
+from scoter.core.reply import Reply
 from scoter.core.url import queue_key
 from scoter.errors import ScoterError
 from scoter.live.clock import lease_now, utc_now
 from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
-from scoter.live.cluster.kafka import KafkaSender, OutgoingMessage, TopicNames
+from scoter.live.cluster.kafka import KafkaSender, OutgoingMessage, TopicNames, is_too_large
 from scoter.live.cluster.messages import (
     RETURNED,
     TAKEN,
@@ -32,10 +33,12 @@ from scoter.live.cluster.messages import (
     fetch_frames,
     learnt_delays,
 )
+from scoter.live.cluster.offsets import ENDS
 from scoter.live.cluster.requests import reply_partition
+from scoter.live.cluster.suspects import MOST_TRIALS, SuspectQueue
 from scoter.live.cluster.tail import TopicTail, read_partition
 from scoter.live.workers.lease import GRACE
-from scoter.live.workers.requests import abandoned_reply
+from scoter.live.workers.requests import abandoned_reply, crashing_reply, oversized_reply
 from scoter.live.workers.shards import shard_of
 from scoter.live.workers.wire import (
     CrawlDelayNotice,
@@ -123,7 +126,11 @@ class FetcherRole:
         self._inbox = TopicTail(
             self._settings, self._names.replies, reply_partition(name), self._receive_reply, name=f"{name}-inbox"
         )
+        self._suspects: SuspectQueue[_FetchOrder] = SuspectQueue(self._begin_trial, self._start_suspect)
+        self._commits: list[tuple[float, asyncio.Future[bool]]] = []  # who waits for a commit, since when
         self.unreadable = 0
+        self.given_up = 0
+        self.oversized = 0
 
     async def start(self) -> None:
         """Begin to read answers of workers."""
@@ -145,6 +152,7 @@ class FetcherRole:
 
     async def revoked(self, places: Sequence[Place], *, is_lost: bool) -> None:
         shards = [shard for _, shard in places]
+        self._suspects.forget(places)
         for shard in shards:
             self._early.pop(shard, None)
             if (task := self._taking.pop(shard, None)) is not None:
@@ -189,6 +197,12 @@ class FetcherRole:
 
     def confirmed(self, since: float) -> None:
         self._tell(RenewLease(since + self._lease))
+        waiting, self._commits = self._commits, []
+        for asked, stored in waiting:
+            if asked > since:
+                self._commits.append((asked, stored))
+            elif not stored.done():
+                stored.set_result(True)
 
     # Take-over
 
@@ -292,6 +306,7 @@ class FetcherRole:
     def answer(self, order: _FetchOrder, message: WireMessage) -> None:
         """Send the reply to a hop; its message is done when Kafka has the reply."""
         if isinstance(message, HopRefused) and message.why is RefusalReason.MOVED:
+            self._suspects.done(order.place, order.offset)
             return  # not done: the next owner of the partition makes the hop
         if isinstance(message, HopDone):
             hop = decoded(order.frame.kind, order.frame.frame)
@@ -304,6 +319,8 @@ class FetcherRole:
         def report(error: Any, delivered: Any) -> None:
             if error is None:
                 loop.call_soon_threadsafe(self._finish, order)
+            elif is_too_large(error) and isinstance(message, HopDone):
+                loop.call_soon_threadsafe(self._answer_oversized, order, message)
             else:
                 loop.call_soon_threadsafe(loop.call_later, _RETRY, self._answer_again, order, message)
 
@@ -314,13 +331,51 @@ class FetcherRole:
         if self.member is not None and self.member.owns(order.place):
             self.answer(order, message)
 
+    def _answer_oversized(self, order: _FetchOrder, message: HopDone[Reply]) -> None:
+        hop = decoded(order.frame.kind, order.frame.frame)
+        assert isinstance(hop, MakeHop)  # noqa: S101 - checked when it was received
+        self.oversized += 1
+        _log.error("the reply of %r is too large for Kafka (kafka.body_limit)", hop.request.url.text)
+        self.answer(order, msgspec.structs.replace(message, reply=oversized_reply(hop.request), read=None))
+
     def _finish(self, order: _FetchOrder) -> None:
         if self.member is not None:
             self.member.finish(order.place, order.offset)
+        self._suspects.done(order.place, order.offset)
 
     def _ask(self, order: _FetchOrder, hop: MakeHop) -> None:
+        """Make a hop; one that may have killed several fetchers waits until it can be made alone."""
+        assert self.member is not None  # noqa: S101 - set before it starts
+        ends = self.member.ends_of(order.place, order.offset)
+        trials = self.member.trials_of(order.place, order.offset)
+        if ends < ENDS:
+            self._make(order, hop, is_suspect=ends > 0)
+        elif trials < MOST_TRIALS:
+            self._suspects.add(order.place, order.offset, trials, order)
+        else:
+            url = hop.request.url.text
+            _log.error("giving up a request: %d processes ended while they made it alone: %r", trials, url)
+            self.given_up += 1
+            self.answer(order, HopDone(hop.id, crashing_reply(hop.request, trials)))
+
+    def _make(self, order: _FetchOrder, hop: MakeHop, *, is_suspect: bool) -> None:
         if self.worker is not None:
-            self.worker.ask(hop, order)
+            # A response that may have killed a fetcher is not parsed in another one.
+            self.worker.ask(msgspec.structs.replace(hop, is_read=hop.is_read and not is_suspect), order)
+
+    async def _begin_trial(self, place: Place, offset: int) -> bool:
+        """Store that a request is going to be made alone: the next commit does."""
+        assert self.member is not None  # noqa: S101 - set before it starts
+        self.member.begin_trial(place, offset)
+        stored: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._commits.append((self._now(), stored))
+        return await stored and self.member.owns(place)
+
+    def _start_suspect(self, order: _FetchOrder) -> None:
+        hop = decoded(order.frame.kind, order.frame.frame)
+        assert isinstance(hop, MakeHop)  # noqa: S101 - checked when it was received
+        _log.warning("making a request alone that may have killed its process: %r", hop.request.url.text)
+        self._make(order, hop, is_suspect=True)
 
     def _tell(self, message: WireMessage) -> None:
         if self.worker is not None:

@@ -29,7 +29,7 @@ _LINGER: Final = 2  # milliseconds that a message waits for others
 _OVERHEAD: Final = 64 * 1024
 _TEN_MINUTES: Final = 600_000
 _TWO_WEEKS: Final = 14 * 86_400_000
-_POLL: Final = 0.1
+_POLL: Final = 0.5  # seconds; a report ends the wait
 _LOG_EVERY: Final = 60.0  # seconds
 _log = logging.getLogger(__name__)
 
@@ -182,6 +182,14 @@ def store_trouble(error: Any) -> StoreUnavailable:
     found = error.args[0] if isinstance(error, Exception) and error.args else error
     text = found.str() if hasattr(found, "str") else str(found)
     return StoreUnavailable(f"Kafka: {text}")
+
+
+def is_too_large(error: Any) -> bool:
+    """Return whether Kafka, or its client, has refused a message because of its size: it will never take it."""
+    from confluent_kafka import KafkaError
+
+    found = error.args[0] if isinstance(error, Exception) and error.args else error
+    return hasattr(found, "code") and found.code() == KafkaError.MSG_SIZE_TOO_LARGE
 
 
 class OutgoingMessage(Struct, frozen=True):

@@ -1,7 +1,8 @@
-"""Which offsets of a partition are done: a position, and a bitmap of what is done after it.
+"""Which offsets of a partition are done: a position, a bitmap of what is done after it, and a note for the next owner.
 
 Work ends in another order than it arrived. Kafka stores one position per partition, with a short text. The text holds
-the offsets after the position that are done, so that the next owner of the partition does not repeat them.
+the offsets after the position that are done, so that the next owner of the partition does not repeat them. It also
+tells whether the last owner has returned the partition. If several in a row have not, a message may have killed them.
 """
 
 from __future__ import annotations
@@ -13,11 +14,47 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 _FORMAT: Final = "1:"
 MOST_TEXT: Final = 3 * 1024
 """Characters of the text; Kafka accepts 4,096 by default (offset.metadata.max.bytes)."""
 _MOST_BITS: Final = 64 * 1024 * 8
 _LEVEL: Final = 6
+_NOTE: Final = " "  # separates the note; base85 does not use it
+_MOST_SUSPECTS: Final = 500  # offsets behind the position
+ENDS: Final = 3
+"""Owners in a row that end without returning a partition before its messages are suspected."""
+
+
+class OwnerNote(Struct, frozen=True):
+    """What the owner of a partition leaves to the next one."""
+
+    is_owned: bool = False  # it has not been returned
+    ends: int = 0  # owners in a row that did not return it
+    limit: int = 0  # they may have seen the messages before this offset
+    trial: int = -1  # the suspect that was processed alone last
+    trials: int = 0  # and how often
+
+    @property
+    def text(self) -> str:
+        if self == OwnerNote():
+            return ""
+        return f"{self.is_owned:d},{self.ends},{self.limit},{self.trial},{self.trials}"
+
+    @classmethod
+    def read(cls, text: str) -> OwnerNote:
+        """Return the note in a text; an empty one if it cannot be read.
+
+        >>> OwnerNote.read(OwnerNote(True, 2, 150, 7, 1).text)
+        OwnerNote(is_owned=True, ends=2, limit=150, trial=7, trials=1)
+        """
+        try:
+            is_owned, ends, limit, trial, trials = map(int, text.split(","))
+        except ValueError:
+            return cls()
+        return cls(bool(is_owned), ends, limit, trial, trials)
 
 
 class PartitionOffsets:
@@ -30,6 +67,7 @@ class PartitionOffsets:
         self._open: set[int] = set()
         self._done: set[int] = set()
         self._skipped = {position + each for each in decoded_offsets(text)}
+        self._note = OwnerNote.read(text.partition(_NOTE)[2])
 
     def __repr__(self) -> str:
         return f"PartitionOffsets(at {self.position}, {len(self._open)} open, {len(self._done)} done)"
@@ -68,7 +106,10 @@ class PartitionOffsets:
         more = set(offsets) & self._open
         done = self._done | more | self._skipped
         position = next((each for each in self._order if each not in done), self._next)
-        return position, encoded_offsets(each - position for each in done if each > position)
+        text, note = encoded_offsets(each - position for each in done if each > position), self._note
+        if position >= note.limit:  # everything that was suspect is done
+            note = OwnerNote(note.is_owned)
+        return position, f"{text}{_NOTE}{note.text}" if note.text else text
 
     @property
     def position(self) -> int:
@@ -78,6 +119,37 @@ class PartitionOffsets:
     def committed(self) -> tuple[int, str]:
         """Return what to commit: the position and its text."""
         return self.without(())
+
+    # Owners
+
+    @property
+    def was_abandoned(self) -> bool:
+        """Whether the last owner has not returned the partition."""
+        return self._note.is_owned
+
+    def take(self, end: int) -> None:
+        """Become the owner; ``end`` is the next offset of the partition if it was abandoned."""
+        note = self._note
+        if note.is_owned:
+            seen = min(end, self.position + _MOST_SUSPECTS)
+            note = replace(note, ends=note.ends + 1, limit=max(note.limit, seen))
+        self._note = replace(note, is_owned=True)
+
+    def give_back(self) -> None:
+        """Be the owner no more."""
+        self._note = replace(self._note, is_owned=False)
+
+    def ends_of(self, offset: int) -> int:
+        """Return how many owners in a row have ended that may have seen a message."""
+        return self._note.ends if offset < self._note.limit else 0
+
+    def trials_of(self, offset: int) -> int:
+        """Return how often a suspect was processed alone, as far as known."""
+        return self._note.trials if offset == self._note.trial else 0
+
+    def begin_trial(self, offset: int) -> None:
+        """Note that a suspect is going to be processed alone."""
+        self._note = replace(self._note, trial=offset, trials=self.trials_of(offset) + 1)
 
     def _advance(self) -> None:
         while self._order and self._order[0] in self._done:
@@ -104,6 +176,7 @@ def encoded_offsets(offsets: Iterable[int]) -> str:
 
 def decoded_offsets(text: str) -> list[int]:
     """Return the distances in a text; none if it cannot be read, which only repeats work."""
+    text = text.partition(_NOTE)[0]
     if not text.startswith(_FORMAT):
         return []
     try:

@@ -24,7 +24,7 @@ from scoter.errors import StoreUnavailable
 from scoter.live.clock import utc_now
 from scoter.live.cluster.consumer import GroupMember, Place, within_time
 from scoter.live.cluster.deliveries import CALLBACK
-from scoter.live.cluster.intake import WorkerJournal
+from scoter.live.cluster.journal import WorkerJournal
 from scoter.live.cluster.kafka import LoggedErrors, OutgoingMessage, client_options, quiet_logger, store_trouble
 from scoter.live.cluster.messages import AcceptedUrl, event_values
 from scoter.live.ports import MetadataStore, RedirectHandover, StoredRecord, UrlOutcome
@@ -35,6 +35,7 @@ from scoter.live.threaded_calls import BatchThread, ThreadedCall
 _MOST_WAITING: Final = 10_000
 _TOGETHER: Final = 1_000
 _APART: Final = 0.05  # seconds between transactions: each costs some requests, however many outcomes it has
+_LONGEST: Final = 3.0  # seconds; a worker that is lost in a transaction delays all readers of events that long
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.1  # seconds before the second attempt; the next ones wait twice as long each
 _HANGS: Final = 3  # times the timeout, after which a call of librdkafka counts as hanging
@@ -50,6 +51,12 @@ class FinishedUrl(Struct, frozen=True):
     place: Place
     offset: int
     onward: OutgoingMessage | None = None
+
+
+class _OwnerNotes(Struct, frozen=True):
+    """Partitions whose positions are stored although nothing is done, for the notes that they contain."""
+
+    places: tuple[Place, ...]
 
 
 class _Claim(Struct, frozen=True):
@@ -81,6 +88,10 @@ class OutcomeTransactions(BatchThread):
         """End a message; return it, with the number of its event, or ``None`` if its partition has another owner."""
         found: FinishedUrl | None = await self._call(done)
         return found
+
+    async def note(self, places: Sequence[Place]) -> bool:
+        """Store the positions of partitions with what else is known of them; return whether this process owns any."""
+        return await self._call(_OwnerNotes(tuple(places))) is not None
 
     def _carry_out(self, batch: Sequence[ThreadedCall]) -> None:
         time.sleep(max(0.0, self._last + _APART - time.monotonic()))
@@ -114,16 +125,23 @@ class OutcomeTransactions(BatchThread):
         A partition gets a new owner only after this member's epoch has changed, and Kafka refuses the transaction of an
         older epoch.
         """
-        first = {(call.work.place, call.work.offset): call for call in reversed(batch) if call.result is None}
+        left = [call for call in batch if call.result is None]
+        urls = (call for call in reversed(left) if isinstance(call.work, FinishedUrl))
+        first = {(call.work.place, call.work.offset): call for call in urls}
         own = [call for place, call in reversed(first.items()) if self._member.is_unfinished(*place)]
         done: dict[Place, list[int]] = {}
         for call in own:
             done.setdefault(call.work.place, []).append(call.work.offset)
+        for call in left:
+            if isinstance(call.work, _OwnerNotes) and (places := list(filter(self._member.owns, call.work.places))):
+                own.append(call)
+                for place in places:
+                    done.setdefault(place, [])
         return _Claim(own, done, self._member.positions_with(done), self._member.membership)
 
     def _note_done(self, batch: Sequence[ThreadedCall]) -> None:
         """Set the results of calls that an earlier attempt has finished, although it seemed to fail."""
-        left = [call for call in batch if call.result is None]
+        left = [call for call in batch if call.result is None and isinstance(call.work, FinishedUrl)]
         committed = self._member.committed({call.work.place for call in left}, self._seconds)
         for call in left:
             position, done = committed.get(call.work.place, (0, set()))
@@ -152,7 +170,9 @@ class OutcomeTransactions(BatchThread):
 
         producer.begin_transaction()
         for at, call in enumerate(own):
-            work: FinishedUrl = call.work
+            work: FinishedUrl | _OwnerNotes = call.work
+            if isinstance(work, _OwnerNotes):
+                continue
             if work.event is None:
                 to = work.onward
                 assert to is not None  # noqa: S101 - there is one or the other
@@ -167,8 +187,8 @@ class OutcomeTransactions(BatchThread):
         producer.poll(0)
         self.count += 1
         for at, call in enumerate(own):
-            finished: FinishedUrl = call.work
-            if finished.event is not None:
+            finished: FinishedUrl | _OwnerNotes = call.work
+            if isinstance(finished, FinishedUrl) and finished.event is not None:
                 finished = replace(finished, event=replace(finished.event, number=numbers.get(at, 0)))
             call.result = finished
         self._member.in_loop(lambda: self._member.finish_all(claim.done))
@@ -182,7 +202,7 @@ class OutcomeTransactions(BatchThread):
                     **client_options(self._settings),
                     "client.id": self._name,
                     "transactional.id": f"{self._settings.prefix}.{self._name}",
-                    "transaction.timeout.ms": round(self._seconds * 1000),
+                    "transaction.timeout.ms": round(min(self._seconds, _LONGEST) * 1000),
                     "linger.ms": 1,
                     "compression.type": "lz4",
                     "error_cb": LoggedErrors(self._name),

@@ -12,10 +12,11 @@ from typing import Any, Final
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.errors import StoreUnavailable
 from scoter.live.cluster.consumer import Place, ReceivedMessage
-from scoter.live.cluster.kafka import LoggedErrors, client_options, quiet_logger, store_trouble
+from scoter.live.cluster.kafka import LoggedErrors, TopicNames, client_options, quiet_logger, store_trouble
 
 _BATCH: Final = 500
 _POLL: Final = 0.1
+_TAIL_POLL: Final = 0.5  # seconds; a message ends the wait
 _RETRY: Final = 0.1
 _WAIT: Final = 1.0  # seconds between attempts to reach Kafka
 _WATERMARKS: Final = 5.0  # seconds between looks at the oldest offset
@@ -127,7 +128,9 @@ class TopicTail:
         looked = time.monotonic()
         while not self._is_closed.is_set():
             try:
-                found = self._consumer.consume(_BATCH, timeout=_POLL)
+                # Not ``consume`` alone: it would wait for the whole time unless there is a full batch.
+                first = self._consumer.poll(_TAIL_POLL)
+                found = [] if first is None else [first, *self._consumer.consume(_BATCH, timeout=0)]
                 messages = [_received(self._place, each) for each in found if each.error() is None]
                 if messages or self.next < self._known_end:
                     # Behind the last message there may be offsets of transactions.
@@ -200,7 +203,13 @@ class GroupBacklog:
     def __init__(self, settings: KafkaClusterSettings, group: str, topics: Sequence[str]) -> None:
         self._consumer = plain_consumer(settings, f"{group}-backlog", group)
         self._places = [(topic, partition) for topic in topics for partition in range(settings.partitions)]
+        self._dead = (TopicNames(settings.prefix).dead, 0)
         self._within = settings.timeout.total_seconds()
+
+    def dead_letters(self) -> int:
+        """Return how many messages of the last two weeks nobody could read."""
+        first, end = watermarks(self._consumer, self._dead, self._within)
+        return end - first
 
     def count(self) -> int:
         """Return how many messages come after the positions of the group.

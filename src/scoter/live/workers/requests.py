@@ -48,6 +48,11 @@ def crashing_reply(request: Request, deaths: int) -> Failed:
     return Failed(request.url, Reason.BROKEN_PLUGIN, detail, blames_host=False)
 
 
+def oversized_reply(request: Request) -> Failed:
+    """Reply for a request whose real reply does not fit into a message between processes."""
+    return Failed(request.url, Reason.TOO_LARGE, "its reply does not fit into a message of Kafka", blames_host=False)
+
+
 def abandoned_reply(request: Request) -> Failed:
     """Reply for a hop that was refused too often by workers that did not hold its shard."""
     # For a forwarded robots.txt: the worker that needs it treats it as unreachable for a while.

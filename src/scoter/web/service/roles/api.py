@@ -90,12 +90,14 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             )
         )
         parts.rules.on_change = fetchers.set_rule
+        dead = _DeadLetters()
         metrics = ServiceMetrics(
             (
                 Reading("scoter_journal_entries", "URLs accepted and not finished.", intake.waiting),
                 Reading("scoter_streams", "Open event streams.", lambda: len(streams)),
                 Reading("scoter_lookups_waiting", "Lookups that wait for a URL.", lambda: len(waiters)),
                 Reading("scoter_unreadable_total", "Messages that could not be read.", lambda: events.unreadable),
+                Reading("scoter_dead_letters", "Messages that no process could read, kept for two weeks.", dead.get),
                 Reading("scoter_cassandra_failures_total", "Failed requests.", lambda: parts.session.failures),
             )
         )
@@ -155,7 +157,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
                 ("webhooks", webhooks.run()),
                 ("keys", keys.run()),
                 ("uses of keys", _note_uses(keys)),
-                ("backlog", _count(parts, intake)),
+                ("backlog", _count(parts, intake, dead)),
                 ("history", history.run()),
             ],
         )
@@ -174,13 +176,23 @@ async def _note_uses(keys: CassandraKeys) -> None:
             _log.warning("cannot store the uses of keys: %s", error)
 
 
-async def _count(parts: ClusterParts, intake: KafkaIntake) -> None:
-    """Count the URLs that are not done, once a second."""
+class _DeadLetters:
+    """The number of dead letters, as last counted."""
+
+    count = 0
+
+    def get(self) -> int:
+        return self.count
+
+
+async def _count(parts: ClusterParts, intake: KafkaIntake, dead: _DeadLetters) -> None:
+    """Count the URLs that are not done and the dead letters, once a second."""
     backlog = GroupBacklog(parts.config.kafka, parts.names.workers, parts.names.intakes)
     try:
         while True:
             try:
                 intake.lag = await asyncio.to_thread(backlog.count)
+                dead.count = await asyncio.to_thread(backlog.dead_letters)
             except ScoterError as error:  # the last count stays valid
                 _log.info("cannot count the backlog: %s", error)
             await asyncio.sleep(_COUNT_EVERY)

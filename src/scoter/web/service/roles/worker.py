@@ -11,7 +11,8 @@ from typing import Any
 from scoter.heap import collect_less, keep_memory
 from scoter.live.clock import utc_now
 from scoter.live.cluster.consumer import GroupMember
-from scoter.live.cluster.intake import WorkerJournal, intake_message
+from scoter.live.cluster.intake import intake_message
+from scoter.live.cluster.journal import WorkerJournal
 from scoter.live.cluster.metadata import CassandraMetadata
 from scoter.live.cluster.outcomes import ClusterOutcomes, OutcomeTransactions
 from scoter.live.cluster.requests import FetcherPool
@@ -71,6 +72,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             config.kafka, parts.names.workers, parts.names.intakes, journal, name=name
         )
         transactions = OutcomeTransactions(config.kafka, parts.names.events, member, name)
+        journal.note = transactions.note
         continued = partial(intake_message, parts.names, config.kafka.partitions)
         outcomes = journal.outcomes = ClusterOutcomes(journal, metadata, transactions, continued)
         way = pipeline(
@@ -100,8 +102,8 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         try:
             return await run_until(link, [("scheduler", scheduler.run()), ("trimming", trim(parts, member))])
         finally:
+            await member.close()  # notes that its partitions are returned, in a transaction
             await asyncio.to_thread(transactions.close)
-            await member.close()
 
 
 if __name__ == "__main__":
