@@ -196,8 +196,9 @@ def test_url_that_kills_its_process_is_given_up_and_others_go_on(tmp_path: Path,
     notice_ends_soon(prefix)
     with deadly_web(kill) as port, cluster(tmp_path, port, prefix, ("api", "worker", "fetcher")) as live:
         running.append(live)
-        urls = [f"http://site{number}.example/page" for number in range(15)]
-        deadly = f"http://deadly.example/kill/{role}"
+        # All tests share a keyspace, where records of earlier runs are.
+        urls = [f"http://site{number}-{prefix}.example/page" for number in range(15)]
+        deadly = f"http://deadly-{prefix}.example/kill/{role}"
         name = f"{prefix}-m"
         got = live.api.submit(deadly, *urls, id=name)
         assert set(got.json["messages"][0]["entries"]) == {deadly, *urls}
