@@ -13,6 +13,7 @@ import shutil
 import sqlite3
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -20,12 +21,16 @@ from urllib.parse import quote
 
 from xxhash import xxh3_64_hexdigest
 
-from scoter.errors import StoreConflict, UsageError
+from scoter.errors import StoreConflict, UsageError, UserError
 from scoter.store.disk import Scratch, disk_errors, sweep
-from scoter.store.objects.client import ABSENT, is_url
+from scoter.store.objects.client import ABSENT, StoredObject, is_url
 from scoter.store.objects.path import StorePath
 from scoter.store.objects.registry import client_of
 
+PUBLISH_SECONDS = 60.0
+"""Between two attempts to publish a shared file."""
+PAUSES = 20
+"""Publishing a shared file takes at most about this fraction of the time."""
 _guard = threading.RLock()
 _folder: tuple[int, Scratch] | None = None
 
@@ -101,25 +106,71 @@ def copied_file(file: str) -> str:
 
 @contextmanager
 def shared_copy(original: StorePath, folder: Path, *, publish: bool) -> Iterator[Path]:
-    """Yield the path of a local copy of a SQLite file, and replace the object if the copy has changed.
+    """Yield the path of a local copy of a SQLite file, and replace the object when the copy has changed.
 
-    The file is only a cache: if another process has replaced the object meanwhile, that one stays.
+    With ``publish``, that happens from time to time and at the end, so that a killed process loses little. The file is
+    only a cache: if another process has replaced the object meanwhile, that one stays.
     """
     folder.mkdir(parents=True, exist_ok=True)
     found = original.client.get(original.key)
-    before = found.data if found is not None else b""
     with tempfile.TemporaryDirectory(prefix="shared-", dir=folder) as own:
         file = Path(own, original.name)
-        if before:
-            file.write_bytes(before)
-        yield file
-        if publish and file.exists():
-            with closing(sqlite3.connect(file)) as database:
-                database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            after = file.read_bytes()
-            if after != before:
-                with suppress(StoreConflict):
-                    original.client.put(original.key, after, found.version if found is not None else ABSENT)
+        if found is not None and found.data:
+            file.write_bytes(found.data)
+        if not publish:
+            yield file
+            return
+        copy = _PublishedCopy(original, file, found)
+        ended = threading.Event()
+        thread = threading.Thread(target=copy.publish_until, args=[ended], name="scoter-shared-file", daemon=True)
+        thread.start()
+        try:
+            yield file
+        except BaseException:
+            ended.set()
+            thread.join()
+            with suppress(UserError, sqlite3.Error):  # the first error is the one to report
+                copy.publish()
+            raise
+        ended.set()
+        thread.join()
+        copy.publish()
+
+
+class _PublishedCopy:
+    """A local SQLite file that several processes use, and the object that gets its content."""
+
+    def __init__(self, original: StorePath, file: Path, found: StoredObject | None) -> None:
+        self._original = original
+        self._file = file
+        self._content = found.data if found is not None else b""
+        self._version: str | None = found.version if found is not None else ABSENT
+
+    def publish_until(self, ended: threading.Event) -> None:
+        """Publish the content from time to time; a large file or a slow store makes the pauses longer."""
+        pause = PUBLISH_SECONDS
+        while not ended.wait(pause):
+            began = time.monotonic()
+            with suppress(UserError, sqlite3.Error, OSError):  # the next attempt, or the one at the end, may succeed
+                self.publish()
+            pause = max(PUBLISH_SECONDS, PAUSES * (time.monotonic() - began))
+
+    def publish(self) -> None:
+        """Replace the object if the content has changed, and nobody else has replaced it."""
+        if self._version is None or not self._file.exists():
+            return
+        snapshot = self._file.with_name(f"{self._file.name}.snapshot")
+        with closing(sqlite3.connect(self._file)) as source, closing(sqlite3.connect(snapshot)) as target:
+            source.backup(target)
+        content = snapshot.read_bytes()
+        snapshot.unlink()
+        if content == self._content:
+            return
+        try:
+            self._version = self._original.client.put(self._original.key, content, self._version)
+            self._content = content
+        except StoreConflict:
+            self._version = None
 
 
 def keep_copy(url: str, draft: Path) -> None:

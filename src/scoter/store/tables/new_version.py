@@ -23,7 +23,6 @@ from msgspec.structs import replace
 from scoter.errors import Defect, UsageError, UserError
 from scoter.plugins import Column
 from scoter.store.disk import disk_errors
-from scoter.store.objects.copies import local_file
 from scoter.store.tables.local import storage_at
 from scoter.store.tables.parquet import OpenPart, PartLimits, PartWriter, checksum, key_range
 from scoter.store.tables.replaced import count_positions
@@ -188,7 +187,7 @@ class NewVersion:
             raise UsageError("another process has changed the table meanwhile", where=self._place.location(), hint=hint)
         if before.columns != stored_columns(self.schema):
             raise Defect(f"{self._place.location(self.name)} has other columns than the version before")
-        self._shared = {before.path(part): replace(part, name=before.path(part)) for part in before.parts}
+        self._share(before.parts)
         self._replaced = [replace(each, name=before.path(each)) for each in before.replaced]
         self.adds_delta = True
 
@@ -229,17 +228,30 @@ class NewVersion:
         self._replaced.append(ReplacedRows(name, size, rows, digest, parts))
 
     def keep(self, files: Sequence[str], parts: Sequence[StoredPart]) -> None:
-        """Add the files of the previous version, without copying or reading them if the disk has hard links."""
+        """Add the files of the previous version without copying or reading them.
+
+        On a disk the files get another name, by hard links if possible; in an object store they stay where they are.
+        """
+        if not self._place.lasting_names:
+            self._share(parts)
+            return
         for file, part in zip(files, parts, strict=True):
             kept = self.workspace / "kept.parquet"
             with disk_errors("keep the file", Path(file)):
                 try:
-                    os.link(local_file(file), kept)
+                    os.link(file, kept)
                 except OSError:
-                    shutil.copyfile(local_file(file), kept)
+                    shutil.copyfile(file, kept)
             name = self._new_name()
             self._place.finish(name, kept)
             self._parts[name] = StoredPart(name.rsplit("/", 1)[-1], part.size, part.rows, part.xxh3_128)
+
+    def _share(self, parts: Sequence[StoredPart]) -> None:
+        self._check_open()
+        before = self.previous
+        if before is None or set(parts) - set(before.parts):
+            raise Defect(f"{self._place.location(self.name)} keeps parts that the version before does not have")
+        self._shared |= {before.path(part): replace(part, name=before.path(part)) for part in parts}
 
     def commit(
         self,
