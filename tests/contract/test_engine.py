@@ -12,6 +12,7 @@ import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from msgspec.structs import replace
 from tests.engine.rows import NOW, SCHEMA, column, new_table, page, rows_of, source, stored
 
 from scoter.batch.urls.chains import UrlChains, url_changes
@@ -190,6 +191,32 @@ def test_job_that_maps_batches_runs_each_time(engine: Engine, tmp_path: Path) ->
         found += [row["url"][-1] for batch in Table.open(tmp_path / name).scan() for row in batch.to_pylist()]
 
     assert found == ["a", "b"]
+
+
+def test_positions_of_replaced_rows_are_written_apart(engine: Engine, tmp_path: Path) -> None:
+    names = [f"{number:04d}" for number in range(300)]
+    files = [stored(tmp_path / f"{n}.parquet", [page(name) for name in names[n::2]]) for n in range(2)]
+    new = stored(tmp_path / "new.parquet", [page(name, 2.0) for name in [*names[40:60], "x1", "x2"]])
+    (tmp_path / "replaced").mkdir()
+
+    def job(tables: Mapping[str, Any]) -> Any:
+        known, found = tables["old"], tables["new"]
+        old = known.select(old_url="url", old_score="score", stored_file="stored_file", stored_row="stored_row")
+        rows = old.right_join(found, old.old_url == found.url)
+        return rows.select(*SCHEMA.names, "stored_file", "stored_row", "old_score")
+
+    with new_table(tmp_path / "table") as made:
+        old = replace(source(*files, is_sorted=True), has_positions=True)
+        engine.write(job, {"old": old, "new": source(new)}, made, replaced=tmp_path / "replaced")
+        made.commit()
+
+    rows = [row for batch in Table.open(tmp_path / "table").scan() for row in batch.to_pylist()]
+    assert [row["url"][-4:] for row in rows[:20]] == names[40:60]
+    assert ([row["url"][-2:] for row in rows[20:]], {row["score"] for row in rows}) == (["x1", "x2"], {2.0})
+    places = [row for file in (tmp_path / "replaced").rglob("*.parquet") for row in pq.read_table(file).to_pylist()]
+    found = [(row["stored_file"], row["stored_row"], row["old_score"]) for row in places]
+    assert sorted(found) == sorted((n % 2, n // 2, 1.0) for n in range(40, 60))
+    assert not set(places[0]) & set(SCHEMA.names)
 
 
 def test_job_without_rows_writes_an_empty_version(engine: Engine, tmp_path: Path) -> None:

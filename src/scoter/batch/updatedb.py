@@ -13,14 +13,23 @@ from datetime import datetime
 from pathlib import Path
 
 import ibis
+import pyarrow as pa
 from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.batch.compact import settle
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.changes import is_incremental, stored_rows
-from scoter.batch.crawldir.crawldb import TableSnapshot, count_by_status, crawldb_snapshot
+from scoter.batch.crawldir.changes import is_incremental, key_spans, replaced_rows, write_positions
+from scoter.batch.crawldir.crawldb import (
+    TableSnapshot,
+    changed_statuses,
+    count_by_status,
+    count_statuses,
+    crawldb_snapshot,
+    recorded_statuses,
+)
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
-from scoter.batch.crawldir.export import only_row
+from scoter.batch.crawldir.export import iter_rows, only_row
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.update import hooks, inputs, transition
 from scoter.batch.update.links import may_exceed
@@ -28,12 +37,15 @@ from scoter.batch.urls.chains import UrlChains
 from scoter.config import Config
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Job, Rows, save_source
-from scoter.engine.sources import read_footer
+from scoter.engine.sources import read_footer, with_positions
 from scoter.errors import UsageError, typed
 from scoter.plugins import Column, chain
 from scoter.plugins.points import SCHEDULE_COLUMNS
 from scoter.store.disk import Scratch
-from scoter.store.tables import Table
+from scoter.store.tables import NewVersion, Table
+
+REPLACED = with_positions(pa.schema([("old_status", pa.utf8())]))
+"""What is needed of a replaced record."""
 
 
 class UpdateResult(Struct, frozen=True, kw_only=True):
@@ -116,17 +128,15 @@ class CrawldbUpdate:
             _check(crawl, segments, known.applied, force)
             sources, shape = self._sources(engine, known.source, segments, scratch.path)
             before = _count(engine, sources[inputs.CRAWLDB], shape, known)
+            names = tuple(each.name for each in segments)
+            fresh = [name for name in names if name not in known.applied]
             with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=extra, writer="updatedb", clock=lambda: now) as new:
-                stored = None
                 if self._is_incremental(known, sources, shape):
-                    stored = stored_rows(engine, known.source, _touched(engine, sources), scratch.path)
-                    sources[inputs.CRAWLDB] = stored.source
-                    new.extend(known.version)
-                engine.write(self._job(engine, shape, scratch.path, now), {**sources, inputs.NOW: now}, new)
-                if stored is not None:
-                    new.replace_rows(stored.positions)
-                names = tuple(each.name for each in segments)
-                manifest = new.commit(applied=[name for name in names if name not in known.applied])
+                    properties = self._add_delta(engine, known, sources, shape, scratch.path, new, now)
+                    manifest = new.commit(fresh, properties=properties)
+                else:
+                    engine.write(self._job(engine, shape, scratch.path, now), {**sources, inputs.NOW: now}, new)
+                    manifest = new.commit(fresh)
             fetched = sum(_rows(sources[f"{inputs.FETCH}{number}"]) for number in range(len(segments)))
             links = _rows(sources[inputs.LINKS])
         settle(crawl, engine, self._config, now=now)
@@ -141,6 +151,36 @@ class CrawldbUpdate:
             statuses=count_by_status(crawl, engine),
         )
 
+    def _add_delta(
+        self,
+        engine: Engine,
+        known: TableSnapshot,
+        sources: Mapping[str, TableSource],
+        shape: inputs.UpdateShape,
+        folder: Path,
+        new: NewVersion,
+        now: datetime,
+    ) -> Mapping[str, str]:
+        """Write the touched records as a delta part; return the properties of the new version."""
+        shape = replace(shape, is_partial=True, spans=key_spans(engine, known.source, _touched(engine, sources)))
+        # Old records only pass by, unless they are touched.
+        share = min(1.0, _count_touched(sources) / max(known.rows, 1))
+        crawldb = replace(known.source, has_positions=True, weight=known.source.weight * share)
+        new.extend(known.version)
+        places = folder / "replaced"
+        places.mkdir()
+        given: dict[str, TableSource | datetime] = {**sources, inputs.CRAWLDB: crawldb, inputs.NOW: now}
+        engine.write(self._job(engine, shape, folder, now), given, new, replaced=places)
+        replaced = replaced_rows(places, REPLACED)
+        positions = write_positions(engine, engine.read(replaced), known.source, folder / "positions.parquet")
+        new.replace_rows(positions)
+        before = None if known.manifest is None else recorded_statuses(known.manifest)
+        return changed_statuses(
+            count_statuses(engine, known.source) if before is None else before,
+            _count_replaced(engine, replaced),
+            count_statuses(engine, replace(known.source, files=new.added, changed=frozenset())),
+        )
+
     def _is_incremental(
         self, known: TableSnapshot, sources: Mapping[str, TableSource], shape: inputs.UpdateShape
     ) -> bool:
@@ -148,8 +188,7 @@ class CrawldbUpdate:
         chains = self._chains
         if chains.filters or chains.normalizers or shape.purged or hooks.changes_untouched(self._scoring):
             return False
-        touched = sum(_rows(each) for name, each in sources.items() if _names_urls(name))
-        return is_incremental(known.manifest, known.source.schema, self._config, touched)
+        return is_incremental(known.manifest, known.source.schema, self._config, _count_touched(sources))
 
     def _sources(
         self, engine: Engine, crawldb: TableSource, segments: Sequence[Segment], folder: Path
@@ -207,7 +246,10 @@ class CrawldbUpdate:
                 new_record = hooks.by_transition(self._schedule, self._limits, now, self._extra)
                 rows = hooks.map_rows(engine, rows, transition.is_touched(rows), new_record, self._extra)
             rows = hooks.apply_scoring(rows, self._scoring, engine, now, self._extra)
-            return rows.select(*schemas.CRAWLDB.names, *schemas.column_names(self._extra))
+            names = [*schemas.CRAWLDB.names, *schemas.column_names(self._extra)]
+            if shape.is_partial:
+                names += REPLACED.names
+            return rows.select(*names)
 
         return run
 
@@ -251,6 +293,11 @@ def _names_urls(name: str) -> bool:
     return name in (inputs.LINKS, inputs.REDIRECTS) or name.startswith(inputs.FETCH)
 
 
+def _count_touched(sources: Mapping[str, TableSource]) -> int:
+    """Return the highest number of URLs that an update may touch."""
+    return sum(_rows(each) for name, each in sources.items() if _names_urls(name))
+
+
 def _touched(engine: Engine, sources: Mapping[str, TableSource]) -> Rows:
     """Return the URLs that were fetched, linked to, or the targets of redirects, with their keys."""
     urls = [engine.read(source_of(each, ("url", "key"))) for name, each in sources.items() if _names_urls(name)]
@@ -264,6 +311,12 @@ def _count(engine: Engine, crawldb: TableSource, shape: inputs.UpdateShape, know
     rows = engine.read(crawldb)
     kept = rows.filter(~rows.status.isin(shape.purged)) if shape.purged else rows
     return int(only_row(engine.batches(kept.aggregate(urls=kept.url.nunique())))["urls"])
+
+
+def _count_replaced(engine: Engine, replaced: TableSource) -> dict[str, int]:
+    rows = engine.read(replaced)
+    counts = rows.group_by("old_status").agg(urls=rows.count())
+    return {row["old_status"]: row["urls"] for row in iter_rows(engine.batches(counts))}
 
 
 def _rows(source: TableSource) -> int:

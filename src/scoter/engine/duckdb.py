@@ -18,6 +18,8 @@ from weakref import WeakKeyDictionary
 import duckdb
 import ibis
 import ibis.expr.operations as ops
+import pyarrow as pa
+from msgspec.structs import replace
 
 from scoter.core.display import size
 from scoter.engine.ibis_compat import arrow_schema, cast_batch, import_compilers_lazily, store_memtables
@@ -25,6 +27,7 @@ from scoter.engine.monitor import JobProgress, read_batches, translate_errors
 from scoter.engine.port import BATCH, Job, Progress, Rows
 from scoter.engine.portable import named_timestamp
 from scoter.engine.sources import (
+    STORED_ROW,
     SourceSurvey,
     TableSource,
     UniformFiles,
@@ -34,13 +37,12 @@ from scoter.engine.sources import (
     sample_keys,
     sample_step,
     survey,
-    with_positions,
 )
 from scoter.engine.sql import cast_sql, in_range_sql, quoted, range_number_sql, scan_sql
 from scoter.errors import OutOfMemory
 from scoter.store.disk import Closing
 from scoter.store.tables import NewVersion
-from scoter.store.tables.parquet import write_batches
+from scoter.store.tables.parquet import RowGroupWriter, write_batches
 
 ROW_GROUP = 122_880
 ROW_GROUP_BYTES = 2**26
@@ -84,6 +86,7 @@ class _RangeJob(NamedTuple):
     times: Mapping[str, datetime]
     new: NewVersion
     progress: JobProgress
+    replaced: Path | None
 
 
 class DuckDbEngine(Closing):
@@ -134,12 +137,13 @@ class DuckDbEngine(Closing):
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def read(self, source: TableSource, *, positions: bool = False) -> Rows:
-        source = local_source(source)
-        schema = with_positions(source.schema) if positions else source.schema
-        numbers = {file: number for number, file in enumerate(source.files)} if positions else None
-        return self._view(schema, scan_sql(survey(source).uniform, self._types(schema), numbers))
+        source = replace(local_source(source), has_positions=positions)
+        schema = source.columns
+        return self._view(schema, scan_sql(survey(source).uniform, self._types(schema), source.numbers()))
 
-    def write(self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion) -> None:
+    def write(
+        self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion, *, replaced: Path | None = None
+    ) -> None:
         surveys = {name: survey(local_source(each)) for name, each in inputs.items() if isinstance(each, TableSource)}
         times = {name: each for name, each in inputs.items() if isinstance(each, datetime)}
         edges = self._edges(list(surveys.values()))
@@ -148,7 +152,7 @@ class DuckDbEngine(Closing):
         partitions = self._folder / self._new_name()
         try:
             scans = {name: self._range_scan(each, edges, partitions / name, progress) for name, each in surveys.items()}
-            run = _RangeJob(job, surveys, times, new, progress)
+            run = _RangeJob(job, surveys, times, new, progress, replaced)
             for number in range(len(edges) + 1):
                 self._write_range(run, {name: scan(number) for name, scan in scans.items()})
                 for done in partitions.glob(f"*/{_RANGE}={number}"):
@@ -163,7 +167,11 @@ class DuckDbEngine(Closing):
             with self._temporary_views():
                 query = self._query(run.job, run.surveys, scans, run.times)
                 row_bytes = max(each.row_bytes for each in run.surveys.values())
-                if self._copy(query, run.new.schema, file, _SORTED_BY, run.progress, row_bytes):
+                if run.replaced is not None:
+                    number = self._copy_parted(query, run, file, run.replaced, row_bytes)
+                else:
+                    number = self._copy(query, run.new.schema, file, _SORTED_BY, run.progress, row_bytes)
+                if number:
                     run.new.adopt(file)
         except OutOfMemory:
             middle = self._middle_key(scans.values()) if splits < _MAX_SPLITS else None
@@ -173,6 +181,28 @@ class DuckDbEngine(Closing):
             for condition in (f"key < {quoted(middle)}", f"key >= {quoted(middle)}"):
                 halves = {name: f"SELECT * FROM ({scan}) WHERE {condition}" for name, scan in scans.items()}
                 self._write_range(run, halves, splits + 1)
+
+    def _copy_parted(self, query: str, run: _RangeJob, file: Path, folder: Path, row_bytes: int) -> int:
+        """Write the rows of a query to a file, and their columns that do not belong there to one in a folder.
+
+        The rows pass through this process: DuckDB would have to store them before it can write them to two files.
+        """
+        own = run.new.schema
+        wanted = cast_sql(query, self._types(own), rest=True)
+        rows, _ = self._row_group(row_bytes)
+        with (
+            translate_errors(self._folder),
+            self.ibis.con.cursor() as cursor,
+            run.progress.watch(cursor),
+            RowGroupWriter(file, own, rows, plain=_SORTED_BY) as into,
+        ):
+            reader = cursor.execute(f"{wanted} ORDER BY {', '.join(_SORTED_BY)}").to_arrow_reader(BATCH)
+            other = pa.schema([field for field in reader.schema if field.name not in own.names])
+            with RowGroupWriter(folder / f"{self._new_name()}.parquet", other, ROW_GROUP) as places:
+                for batch in read_batches(reader):
+                    into.write(cast_batch(batch.select(own.names), own))
+                    places.write(batch.select(other.names).filter(batch[STORED_ROW].is_valid()))
+            return into.rows
 
     def _middle_key(self, scans: Iterable[str]) -> str | None:
         """Return a key that splits rows into about equal parts; ``None`` if all have the same key."""
@@ -218,8 +248,8 @@ class DuckDbEngine(Closing):
         self, survey: SourceSurvey, edges: Sequence[str], folder: Path, progress: JobProgress
     ) -> Callable[[int], str]:
         """Return a function from a range number to the SQL that scans it; partition unsorted sources first."""
-        types = self._types(survey.source.schema)
-        scan = scan_sql(survey.uniform, types)
+        types = self._types(survey.source.columns)
+        scan = scan_sql(survey.uniform, types, survey.source.numbers())
         if not edges:
             return lambda number: scan
         if survey.source.is_sorted:
@@ -249,12 +279,12 @@ class DuckDbEngine(Closing):
             self._run(f"CREATE OR REPLACE MACRO {_INPUT}{name}() AS CAST({quoted(time.isoformat())} AS TIMESTAMPTZ)")
         for name, scan in scans.items():
             self._create(_INPUT + name, scan)
-        columns = tuple((name, tuple(self._types(each.source.schema).items())) for name, each in surveys.items())
+        columns = tuple((name, tuple(self._types(each.source.columns).items())) for name, each in surveys.items())
         key = (columns, *times)
         known = self._queries.setdefault(job, {})
         if key not in known:
             before = len(self._views)
-            tables = {name: self._table(_INPUT + name, each.source.schema) for name, each in surveys.items()}
+            tables = {name: self._table(_INPUT + name, each.source.columns) for name, each in surveys.items()}
             query = self._compiled(job({**tables, **{name: named_timestamp(_INPUT + name) for name in times}}))
             if len(self._views) > before:
                 return query  # it reads a view that was created for this run only
@@ -319,8 +349,7 @@ class DuckDbEngine(Closing):
         """
         wanted = cast_sql(query, self._types(schema))
         ordered = f"{wanted} ORDER BY {', '.join(order)}" if order else wanted
-        most = min(self._own // _ROW_GROUPS, ROW_GROUP_BYTES)
-        rows = max(_VECTOR, min(ROW_GROUP, most // (row_bytes + _ROW_BYTES)))
+        rows, most = self._row_group(row_bytes)
         try:
             with progress.watch(self.ibis.con):
                 return int(
@@ -334,6 +363,11 @@ class DuckDbEngine(Closing):
             with suppress(OSError):
                 file.unlink()
             raise
+
+    def _row_group(self, row_bytes: int) -> tuple[int, int]:
+        """Return the rows and the bytes of a row group."""
+        most = min(self._own // _ROW_GROUPS, ROW_GROUP_BYTES)
+        return max(_VECTOR, min(ROW_GROUP, most // (row_bytes + _ROW_BYTES))), most
 
     def _compiled(self, rows: Rows) -> str:
         # DuckDB flattens selects itself, and Ibis spends a third of its time on it; Spark needs it.

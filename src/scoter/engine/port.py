@@ -41,10 +41,14 @@ class Engine(Protocol):
         """
         ...
 
-    def write(self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion) -> None:
+    def write(
+        self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion, *, replaced: Path | None = None
+    ) -> None:
         """Run a job over inputs that share a key; add its rows, sorted by ``key`` and ``url``, to a new version.
 
-        The job gets a time among the inputs as a value that it can compare with columns.
+        The job gets a time among the inputs as a value that it can compare with columns. With ``replaced``, its rows
+        have the position of the row that each of them replaces, if any, and possibly more columns; all these are
+        written to Parquet files in that folder instead.
         """
         ...
 

@@ -53,6 +53,7 @@ class TableSource(Struct, frozen=True, kw_only=True):
     ``is_sorted``: the rows of each file are sorted by key, so that a key range can be read without the rest.
     ``weight``: how many times the usual memory a job needs for each byte, for example because it collects rows into
     lists. ``changed`` are the files that have replaced rows, ``replaced`` those with the positions of these rows.
+    ``has_positions``: a job gets the positions of the rows, too, as two more columns (``STORED_FILE``, ``STORED_ROW``).
     """
 
     files: tuple[str, ...]
@@ -62,6 +63,16 @@ class TableSource(Struct, frozen=True, kw_only=True):
     weight: float = 1.0
     replaced: tuple[str, ...] = ()
     changed: frozenset[str] = frozenset()
+    has_positions: bool = False
+
+    @property
+    def columns(self) -> Any:
+        """The schema of the rows that a job gets."""
+        return with_positions(self.schema) if self.has_positions else self.schema
+
+    def numbers(self) -> dict[str, int] | None:
+        """Return the numbers of the files, if positions are wanted."""
+        return {file: number for number, file in enumerate(self.files)} if self.has_positions else None
 
 
 def source_of(

@@ -167,16 +167,27 @@ class SparkEngine(Closing):
             whole = whole.unionByName(frame)
         return self._view(whole)
 
-    def write(self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion) -> None:
-        rows = job(
-            {name: timestamp(each) if isinstance(each, datetime) else self.read(each) for name, each in inputs.items()}
-        )
+    def write(
+        self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion, *, replaced: Path | None = None
+    ) -> None:
+        rows = job({name: self._input(each) for name, each in inputs.items()})
+        frame = self._framed(rows)
+        if replaced is not None:
+            places = self._folder / self._new_name()
+            self._store(frame, places)  # stored, because two outputs are made of it
+            stored = self._session.read.parquet(str(places))
+            other = [stored[f"`{name}`"] for name in rows.columns if name not in new.schema.names]
+            self._store(stored.filter(stored[STORED_ROW].isNotNull()).select(*other), replaced / self._new_name())
+            frame = stored
         folder = new.workspace / self._new_name()
-        self._store(self._cast(self._framed(rows), new.schema).orderBy(*_SORTED_BY), folder)
+        self._store(self._cast(frame, new.schema).orderBy(*_SORTED_BY), folder)
         for file in _parts(folder):
             if pq.read_metadata(file).num_rows:
                 new.adopt(file)
         self._progress(1.0)
+
+    def _input(self, given: TableSource | datetime) -> Any:
+        return timestamp(given) if isinstance(given, datetime) else self.read(given, positions=given.has_positions)
 
     def save(
         self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = (), *, is_temporary: bool = False

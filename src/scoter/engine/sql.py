@@ -27,12 +27,14 @@ def quoted_name(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def cast_sql(inner: str, types: Mapping[str, str]) -> str:
-    """Return a query for exactly these columns of another query, cast to their types.
+def cast_sql(inner: str, types: Mapping[str, str], *, rest: bool = False) -> str:
+    """Return a query for exactly these columns of another query, cast to their types; or also for its other columns.
 
     DuckDB takes ``0.0`` for a decimal and ``0`` for 32 bits, whatever Ibis says; a cast to the same type is free.
     """
     columns = ", ".join(f"CAST({quoted_name(name)} AS {kind}) AS {quoted_name(name)}" for name, kind in types.items())
+    if rest:
+        columns += f", * EXCLUDE ({', '.join(map(quoted_name, types))})"
     return f"SELECT {columns} FROM ({inner})"
 
 

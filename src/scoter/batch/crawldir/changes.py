@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import ibis
+import pyarrow as pa
 from msgspec import Struct
 
 from scoter.config import Config
@@ -47,32 +48,50 @@ def save_rows(engine: Engine, rows: Rows, source: TableSource, file: Path) -> in
     return engine.save(rows, with_positions(source.schema), file, is_temporary=True)
 
 
+class KeySpans(Struct, frozen=True):
+    """Ranges of keys, ends included, outside of which a job needs no rows; ``None`` means that it may need all."""
+
+    spans: tuple[tuple[str, str], ...] | None = None
+
+    def of(self, rows: Rows) -> Rows:
+        """Return the rows in these ranges."""
+        if self.spans is None:
+            return rows
+        if not self.spans:
+            return rows.limit(0)
+        # A union rather than one condition: engines skip row groups by simple comparisons.
+        parts = [rows.filter((rows.key >= low) & (rows.key <= high)) for low, high in self.spans]
+        return ibis.union(*parts) if len(parts) > 1 else parts[0]
+
+
 def stored_rows(engine: Engine, source: TableSource, urls: Rows, folder: Path) -> StoredRows:
     """Return the rows of a source that have one of these URLs; ``urls`` has a column ``key``, too."""
     file = folder / "stored.parquet"
-    known = _may_have(engine, engine.read(source, positions=True), source, urls)
+    known = key_spans(engine, source, urls).of(engine.read(source, positions=True))
     save_rows(engine, known.semi_join(urls, "url"), source, file)
     return StoredRows(file_source(file, source.schema), save_positions(engine, file, source, folder))
 
 
-def _may_have(engine: Engine, known: Rows, source: TableSource, urls: Rows) -> Rows:
-    """Return the rows of the row groups that may have one of these URLs, if these are few."""
+def key_spans(engine: Engine, source: TableSource, urls: Rows) -> KeySpans:
+    """Return the keys of the row groups that may have one of these URLs, if these groups are few."""
     found = survey(source)
     if len(found.groups) < sources.MIN_PRUNED_GROUPS:
-        return known
+        return KeySpans()
+    most = min(_MAX_HOSTS, _HOSTS_PER_GROUP * len(found.groups))
+    # Most often a sample shows that there are too many hosts.
+    for some in (urls.limit(_SAMPLE), urls):
+        prefixes = _hosts(engine, some, most)
+        if len(prefixes) > most or None in prefixes:
+            return KeySpans()
+    spans = sources.key_spans(found, [each for each in prefixes if each is not None])
+    return KeySpans(None if spans is None else tuple(spans))
+
+
+def _hosts(engine: Engine, urls: Rows, most: int) -> list[str | None]:
+    """Return how the keys of URLs start: their hosts, and one more than ``most`` if there are more."""
     at = urls.key.find(")")
-    hosts = urls.select(host=ibis.ifelse(at >= 0, urls.key.substr(0, at), urls.key)).distinct().limit(_MAX_HOSTS + 1)
-    prefixes = [host for batch in engine.batches(hosts) for host in batch.column("host").to_pylist()]
-    if len(prefixes) > _MAX_HOSTS or None in prefixes:
-        return known
-    spans = sources.key_spans(found, prefixes)
-    if spans is None:
-        return known
-    if not spans:
-        return known.limit(0)
-    # A union rather than one condition: engines skip row groups by simple comparisons.
-    parts = [known.filter((known.key >= low) & (known.key <= high)) for low, high in spans]
-    return ibis.union(*parts) if len(parts) > 1 else parts[0]
+    hosts = urls.select(host=ibis.ifelse(at >= 0, urls.key.substr(0, at), urls.key)).distinct().limit(most + 1)
+    return [host for batch in engine.batches(hosts) for host in batch.column("host").to_pylist()]
 
 
 def save_positions(engine: Engine, file: Path, source: TableSource, folder: Path) -> Path:
@@ -84,12 +103,21 @@ def save_positions(engine: Engine, file: Path, source: TableSource, folder: Path
 def write_positions(engine: Engine, rows: Rows, source: TableSource, file: Path) -> Path:
     """Write the positions of rows of a source to a file."""
     names = list(map(stored_name, source.files))
-    numbered = ibis.memtable({"number": list(range(len(names))), "part": names}, schema=_NUMBERED)
+    numbered = ibis.memtable(pa.table({"number": range(len(names)), "part": names}, schema=_NUMBERED))
     found = rows.join(numbered, rows[STORED_FILE] == numbered.number)
-    engine.save(found.select(part=found.part, row=found[STORED_ROW]), POSITIONS, file, order=["part", "row"])
+    engine.save(found.select(part=found.part, row=found[STORED_ROW]), POSITIONS, file)
     return file
 
 
+def replaced_rows(folder: Path, schema: Any) -> TableSource:
+    """Return what ``Engine.write`` has written about replaced rows."""
+    files = tuple(str(file) for file in sorted(folder.rglob("*.parquet")) if not file.name.startswith("."))
+    return TableSource(files=files, schema=schema, defaults={})
+
+
 _MAX_HOSTS = 200_000
+_HOSTS_PER_GROUP = 8
+"""With more hosts, hardly any row group has none of them."""
+_SAMPLE = 100_000
 _PLACE = [STORED_FILE, STORED_ROW]
-_NUMBERED = ibis.schema({"number": "int32", "part": "string"})
+_NUMBERED = pa.schema([("number", pa.int32()), ("part", pa.utf8())])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
@@ -99,14 +101,45 @@ def table_snapshot(path: Path, schema: Any, extra: Sequence[Column] = ()) -> Ite
         )
 
 
+STATUSES = "statuses"
+"""The property of a crawldb version that has its number of URLs by status, if an update recorded it."""
+
+
 def count_by_status(crawl: CrawlDir, engine: Engine) -> dict[str, int]:
     """Return the number of URLs in each crawldb status; empty if there is no crawldb."""
     if not table_exists(crawl.crawldb):
         return {}
     with Table.open(crawl.crawldb, schemas.CRAWLDB) as crawldb:
-        rows = engine.read(source_of(crawldb, ("status",)))
-        counts = rows.group_by("status").agg(urls=rows.count()).order_by("status")
-        return {row["status"]: row["urls"] for row in iter_rows(engine.batches(counts))}
+        known = recorded_statuses(crawldb.manifest)
+        return count_statuses(engine, source_of(crawldb)) if known is None else known
+
+
+def count_statuses(engine: Engine, source: TableSource) -> dict[str, int]:
+    """Return the number of rows with each status."""
+    rows = engine.read(source_of(source, ("status",)))
+    counts = rows.group_by("status").agg(urls=rows.count()).order_by("status")
+    return {row["status"]: row["urls"] for row in iter_rows(engine.batches(counts))}
+
+
+def recorded_statuses(manifest: Manifest) -> dict[str, int] | None:
+    """Return the number of URLs by status that a version records, if it does."""
+    try:
+        found = msgspec.json.decode(manifest.properties.get(STATUSES, ""), type=dict[str, int])
+    except msgspec.DecodeError:
+        return None
+    return found if sum(found.values()) == manifest.rows else None
+
+
+def changed_statuses(
+    before: Mapping[str, int], replaced: Mapping[str, int], added: Mapping[str, int]
+) -> Mapping[str, str]:
+    """Return the property for a version with other numbers of URLs than the one before."""
+    counts = Counter(before)
+    counts.subtract(replaced)
+    counts.update(added)
+    if None in counts:  # other tools may have written such records
+        return {}
+    return {STATUSES: msgspec.json.encode(dict(sorted((+counts).items()))).decode()}
 
 
 def remove_backup(table: Path, config: Config) -> None:

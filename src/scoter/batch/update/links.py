@@ -15,7 +15,7 @@ import ibis
 import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.export import only_row
+from scoter.batch.crawldir.export import iter_rows, only_row
 from scoter.batch.crawldir.schemas import METADATA, texts
 from scoter.core.representative import REPRESENTATIVE
 from scoter.engine import Engine, TableSource
@@ -29,6 +29,7 @@ REDIRECTS = pa.schema(
 )
 _LARGEST = sys.float_info.max
 _BUCKETS = 2**20
+_MAX_HOSTS = 1_000
 
 
 @ibis.udf.scalar.builtin(name="hash", signature=(("string",), "int64"))  # type: ignore[untyped-decorator]
@@ -73,12 +74,19 @@ def schema_of_redirects(extra: Sequence[Column]) -> Any:
 def may_exceed(engine: Engine, sources: Iterable[TableSource], limit: int) -> bool:
     """Return whether a URL might have more links than the limit; false is certain.
 
-    Links are counted by a hash of their URL in a table of fixed size, which needs little memory.
+    Only URLs of hosts with more links than that can have so many, and hosts are cheap to read. Their links are counted
+    by a hash of their URL in a table of fixed size, which needs little memory.
     """
-    tables = [engine.read(each).select("url") for each in sources if each.files]
+    tables = [engine.read(each).select("url", "host") for each in sources if each.files]
     if not tables:
         return False
     urls = ibis.union(*tables)
+    hosts = urls.group_by("host").agg(links=lambda rows: rows.count())
+    large = [row["host"] for row in iter_rows(engine.batches(hosts.filter(hosts.links > limit).select("host")))]
+    if not large:
+        return False
+    if len(large) <= _MAX_HOSTS and None not in large:
+        urls = urls.filter(urls.host.isin(large))
     counted = urls.group_by(bucket=_hash(urls.url) % _BUCKETS).agg(links=lambda rows: rows.count())
     largest = only_row(engine.batches(counted.aggregate(links=counted.links.max())))["links"]
     return (largest or 0) > limit

@@ -130,6 +130,11 @@ class NewVersion:
         finally:
             self._end()
 
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The paths or URLs of the files that this version has added so far."""
+        return tuple(map(self._place.location, sorted(self._parts)))
+
     def part(self) -> PartWriter:
         """Return a writer of record batches; several may be used in parallel, each by one thread at a time."""
         self._check_open()

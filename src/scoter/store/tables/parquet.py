@@ -242,6 +242,62 @@ class PartWriter:
             self._part = None
 
 
+class RowGroupWriter:
+    """Writes record batches with a schema to a file, in row groups of so many rows; a failure removes the file.
+
+    Only texts and integers get dictionaries, and not ``plain`` columns, whose values are distinct.
+    """
+
+    def __init__(self, file: Path, schema: Any, group_rows: int, plain: Collection[str] = ()) -> None:
+        self.rows = 0
+        self._file = file
+        self._schema = schema
+        self._group_rows = group_rows
+        self._pending: list[Any] = []
+        self._pending_rows = 0
+        with disk_errors("open the file", file):
+            repeated = [
+                field.name
+                for field in schema
+                if (pa.types.is_string(field.type) or pa.types.is_int32(field.type)) and field.name not in plain
+            ]
+            self._writer = pq.ParquetWriter(
+                file, schema, compression="zstd", compression_level=1, use_dictionary=repeated or False
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: object, __: object) -> None:
+        try:
+            if kind is None:
+                self._flush()
+        finally:
+            with suppress(OSError) if kind is not None else disk_errors("write the file", self._file):
+                self._writer.close()
+            if kind is not None:
+                self._file.unlink(missing_ok=True)
+
+    def write(self, batch: Any) -> None:
+        """Write a record batch."""
+        at = 0
+        while at < batch.num_rows:
+            piece = batch.slice(at, self._group_rows - self._pending_rows)
+            at += piece.num_rows
+            self._pending.append(piece)
+            self._pending_rows += piece.num_rows
+            if self._pending_rows == self._group_rows:
+                self._flush()
+        self.rows += batch.num_rows
+
+    def _flush(self) -> None:
+        if self._pending:
+            table = pa.Table.from_batches(self._pending, self._schema)
+            self._pending, self._pending_rows = [], 0
+            with disk_errors("write the file", self._file):
+                self._writer.write_table(table, row_group_size=self._group_rows)
+
+
 def write_batches(file: Path, schema: Any, found: Iterable[Any]) -> None:
     """Write record batches to a temporary file."""
     with disk_errors("write temporary rows", file), pq.ParquetWriter(file, schema, compression="lz4") as writer:
