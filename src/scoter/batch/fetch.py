@@ -215,9 +215,9 @@ def _run_on_cluster(
     shared: _SharedState,
 ) -> FetchJobResult:
     from scoter.batch.cluster.coordinator import FetchCoordinator
-    from scoter.batch.cluster.pool import ClusterPool, check_engine, cluster_tasks
+    from scoter.batch.cluster.pool import ClusterPool, checked_engine, cluster_tasks
 
-    check_engine(found := engine())
+    found = checked_engine(engine())
     info, generated = segment.info(), segment.crawl_generate()
     lease, grace = config.fetch.lease.total_seconds(), config.fetch.lease_grace.total_seconds()
     before = segment.crawl_fetch().count() if segment.crawl_fetch().finished() else 0
@@ -230,7 +230,7 @@ def _run_on_cluster(
         grace=grace,
         robots=Path(shared.robots),
         holds=Path(shared.holds),
-        port=config.fetch.driver_port,
+        address=(found.bind_address, config.fetch.driver_port),
     ) as coordinator:
         tasks = cluster_tasks(config, str(segment.path.absolute()), info, generated.files, parses)
         done = _run_tasks(segment, ClusterPool(found, coordinator), tasks, before, on_progress, stopping, slow)

@@ -226,6 +226,11 @@ class SparkEngine(Closing):
         """The address at which executors reach this process."""
         return str(self._session.conf.get("spark.driver.host"))
 
+    @property
+    def bind_address(self) -> str:
+        """The address at which this process listens for executors; empty for all of its addresses."""
+        return str(self._session.conf.get("spark.driver.bindAddress", ""))
+
     def run_tasks(self, function: Callable[[int], None], numbers: Sequence[int]) -> None:
         """Call a function with each number on an executor, and wait for all of them."""
         if str(self._session.conf.get("spark.speculation", "false")).lower() == "true":

@@ -18,7 +18,7 @@ _ATTEMPTS = 4
 class ProcessEngine:
     """Runs each task in a process, and again if it fails, as Spark does."""
 
-    driver_host = "127.0.0.1"
+    driver_host = bind_address = "127.0.0.1"
 
     def __init__(self) -> None:
         self.running: dict[int, subprocess.Popen[bytes]] = {}

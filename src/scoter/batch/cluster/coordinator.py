@@ -52,7 +52,7 @@ class FetchCoordinator(Closing):
         grace: float,
         robots: Path,
         holds: Path,
-        port: int = 0,
+        address: tuple[str, int] = ("127.0.0.1", 0),
         now: Callable[[], float] = lease_clock,
     ) -> None:
         self.secret = secrets.token_bytes(32)
@@ -70,8 +70,9 @@ class FetchCoordinator(Closing):
         self._stored_robots = SqliteRobotsCache(robots)
         self._stored_holds = SqliteHostHolds(holds)
         self._publishing = asyncio.Lock()  # while a part becomes valid, its list must not get another owner
+        self._answering: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
-        self._socket = socket.create_server(("", port), backlog=1024)
+        self._socket = socket.create_server(address, backlog=1024)
         self.port = int(self._socket.getsockname()[1])
         self._thread = threading.Thread(target=self._serve, name="scoter-fetch-coordinator", daemon=True)
         self._thread.start()
@@ -96,25 +97,24 @@ class FetchCoordinator(Closing):
             task.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 self._loop.run_until_complete(task)
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        answering: set[asyncio.Task[None]] = set()
         try:
             nonce = secrets.token_bytes(m.NONCE)
             async with asyncio.timeout(_HANDSHAKE):
                 await m.send(writer, nonce)
-                if not hmac.compare_digest(await m.receive(reader), m.proof(self.secret, nonce)):
+                if not hmac.compare_digest(await m.receive(reader, m.NONCE), m.proof(self.secret, nonce)):
                     return
             while True:
+                # Not cancelled with the connection: a part that is becoming valid must not be left half-way.
                 task = asyncio.create_task(self._reply(await m.receive(reader), writer))
-                answering.add(task)
-                task.add_done_callback(answering.discard)
+                self._answering.add(task)
+                task.add_done_callback(self._answering.discard)
         except (OSError, EOFError, TimeoutError, asyncio.CancelledError):
             pass  # an executor that was cut off connects again; or the coordinator is being closed
         finally:
-            for task in answering:
-                task.cancel()
             writer.close()
 
     async def _reply(self, data: bytes, writer: asyncio.StreamWriter) -> None:
@@ -124,7 +124,12 @@ class FetchCoordinator(Closing):
             _log.warning("an executor sent what cannot be read: %s", error)
             writer.close()
             return
-        answer = await self._answer(asked.message)
+        try:
+            answer = await self._answer(asked.message)
+        except Exception:  # the executor asks again
+            _log.exception("a message of an executor cannot be answered")
+            writer.close()
+            return
         with suppress(OSError):
             await m.send(writer, m.encode(m.NumberedAnswer(asked.id, answer)))
 

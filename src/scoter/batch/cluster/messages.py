@@ -149,10 +149,10 @@ def proof(secret: bytes, nonce: bytes) -> bytes:
     return hmac.digest(secret, nonce, "sha256")
 
 
-async def receive(reader: asyncio.StreamReader) -> bytes:
+async def receive(reader: asyncio.StreamReader, largest: int = _LARGEST) -> bytes:
     """Return the next frame; raise ``IncompleteReadError`` at the end of the connection."""
     (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-    if length > _LARGEST:
+    if length > largest:
         raise ConnectionError(f"a frame of {length:,} bytes")
     return await reader.readexactly(length)
 

@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final, Protocol, runtime_checkable
 
 from scoter.batch.cluster.coordinator import FetchCoordinator
 from scoter.batch.cluster.task import ListRunner
@@ -22,14 +22,26 @@ _LOOK: Final = 0.2
 _MOST_OWNERS: Final = 4  # of one list
 
 
+@runtime_checkable
+class TaskEngine(Protocol):
+    """An engine with executors that can run tasks."""
+
+    @property
+    def driver_host(self) -> str: ...
+    @property
+    def bind_address(self) -> str: ...
+    def run_tasks(self, function: Callable[[int], None], numbers: Sequence[int]) -> None: ...
+    def cancel_tasks(self) -> None: ...
+
+
 class ClusterPool:
     """Runs each fetch list as a task on an executor.
 
     Spark starts a task again if it loses its executor. A task whose executor is alive but silent is started again here.
     """
 
-    def __init__(self, engine: Engine, coordinator: FetchCoordinator) -> None:
-        self._engine: Any = engine
+    def __init__(self, engine: TaskEngine, coordinator: FetchCoordinator) -> None:
+        self._engine = engine
         self._coordinator = coordinator
         self._failure: BaseException | None = None
         self._running = 0
@@ -96,11 +108,12 @@ def _first_line(error: BaseException | None) -> str:
     return "" if error is None else str(error).partition("\n")[0][:300]
 
 
-def check_engine(engine: Engine) -> None:
-    """Raise unless an engine can run the tasks of a fetch."""
-    if not hasattr(engine, "run_tasks"):
+def checked_engine(engine: Engine) -> TaskEngine:
+    """Return an engine that can run the tasks of a fetch, or raise."""
+    if not isinstance(engine, TaskEngine):
         hint = 'Set engine.kind = "spark", or fetch.where = "here".'
         raise UsageError("only Spark can fetch on a cluster", where="fetch.where", hint=hint)
+    return engine
 
 
 def cluster_tasks(
