@@ -195,7 +195,7 @@ def relay(port: int) -> Iterator[None]:
 def disturb(places: Sequence[WorkerNetwork], dice: Random) -> str:
     """Kill, suspend or cut off the executor of one worker, and return what was done."""
     time.sleep(1 + dice.random() * 3)
-    place = dice.choice(places)
+    place = dice.choice([each for each in places if each.executors()] or places)
     pids = place.executors()
     what = dice.choice(["kill", "suspend", "cut"])
     if what == "kill":
@@ -281,6 +281,7 @@ def run(events: int, seed: int, say: Callable[[str], None] = print) -> list[str]
                         process.wait()
                         process = fetched(crawl.path, segment.name, port, master)
                         say(f"  {done}: killed the driver")
+                        time.sleep(SILENCE)  # until the new one has executors
                     else:
                         say(f"  {done}: {disturb(places, dice)}")
                 else:
