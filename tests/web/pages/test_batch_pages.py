@@ -62,6 +62,7 @@ def test_a_person_starts_a_crawl_and_watches_it_finish(browser: Browsing) -> Non
     page.get_by_role("link", name="fetched", exact=True).wait_for()
     page.get_by_role("link", name="Crawls").first.click()
     page.get_by_role("table").get_by_role("link", name="news").wait_for()
+    page.get_by_role("list", name="Colours of the bars by status").get_by_text("not fetched yet").wait_for()
 
 
 def test_an_invalid_order_shows_what_is_wrong(browser: Browsing) -> None:

@@ -76,11 +76,36 @@ def test_a_domain_is_blocked_and_unblocked(browser: Browsing, live: Service) -> 
     assert live.get("/v1/domains/blocked.test").json == {"domain": "blocked.test"}
 
 
+def test_a_delivery_that_failed_is_inspected_and_sent_again(browser: Browsing, live: Service) -> None:
+    # The synthetic web takes no POST, so every delivery fails.
+    assert live.submit(PAGES[3], id="told", callback="http://hooks.test/?<img src=x onerror=alert(1)>").status == 202
+
+    live.wait_for(lambda: live.get("/v1/deliveries").json["deliveries"])
+    page = browser.open("/deliveries")
+    row = page.get_by_role("row").filter(has_text="http://hooks.test/")
+    row.get_by_text(PAGES[3]).wait_for()
+    row.get_by_text("status 405").wait_for()
+    row.get_by_role("button", name="Send to http://hooks.test/").click()
+    page.locator("#status").get_by_text("It is sent again.").wait_for(state="attached")
+    page.get_by_role("button", name="Reload").click()
+    row.wait_for()
+    assert page.get_by_role("alert").count() == 0
+    assert page.locator("main img, main [onerror]").count() == 0
+
+
 def test_no_live_view_has_serious_axe_findings_or_overflows_a_phone(live: Service) -> None:
     axe = axe_source()
     found: list[str] = []
     with browsing(f"http://127.0.0.1:{live.port}", viewport={"width": 360, "height": 740}) as browser:
-        for place in ("/", "/submit", f"/url?url={PAGES[0]}", "/events?after=0", "/domains?domain=a.test", "/keys"):
+        for place in (
+            "/",
+            "/submit",
+            f"/url?url={PAGES[0]}",
+            "/events?after=0",
+            "/domains?domain=a.test",
+            "/deliveries",
+            "/keys",
+        ):
             page = browser.open(place)
             if axe is not None:
                 found += (f"{place} {each}" for each in serious_findings(page, axe))

@@ -5,7 +5,7 @@ import { empty, h, panel, put } from "../dom.js";
 import { ago, bytes, number } from "../format.js";
 import { table } from "../table.js";
 import { place, state } from "./crawl_head.js";
-import { statusBar } from "./statuses.js";
+import { statusBar, statusLegend } from "./statuses.js";
 
 const EVERY = 3000;
 
@@ -48,7 +48,7 @@ export async function crawlsView({ signal }) {
     if (!crawls.length) {
       put(box, empty("There are no crawls in this folder yet.", h("p", null, h("a", { class: "button primary", href: "#/new" }, "Start a crawl"))));
     } else if (!wanted.length) put(box, empty("No crawl has such a name."));
-    else put(box, table(columns, wanted, { caption: "Crawls" }));
+    else put(box, table(columns, wanted, { caption: "Crawls" }), statusLegend(wanted.map((crawl) => crawl.by_status ?? {})));
   }
   draw();
   const timer = setInterval(async () => {

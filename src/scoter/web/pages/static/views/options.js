@@ -2,7 +2,7 @@
 
 import { check, field, h } from "../dom.js";
 
-const LABELS = { top_n: "URLs per round", max_per_host: "URLs per host and round", until_done: "Until nothing is due", add_days: "Days ahead" };
+const LABELS = { top_n: "URLs per round", max_per_host: "URLs per host and round", until_done: "Until nothing is due", add_days: "Days ahead", out: "Name of the export", directories: "Crawls", fts: "Full-text index", sql: "SQL" };
 
 const label = (name) => {
   if (LABELS[name]) return LABELS[name];
@@ -25,7 +25,7 @@ export function optionInputs(options) {
 }
 
 function hint(option) {
-  const usual = option.default !== undefined && option.default !== null && !option.accepted?.length ? ` Default: ${option.default}.` : "";
+  const usual = ![undefined, null, ""].includes(option.default) && !option.accepted?.length ? ` Default: ${option.default}.` : "";
   return `${option.help ?? ""}${option.type === "array" ? " One per line." : ""}${usual}`.trim();
 }
 

@@ -30,3 +30,19 @@ export function statusBar(byStatus) {
   const text = items.map(([status, count]) => `${statusName(status)} ${number(count)}`).join(", ");
   return h("span", { class: "stack", role: "img", "aria-label": text, title: text }, items.map(([status, count]) => h("span", { class: `part ${status}`, "width%": (count / total) * 100 })));
 }
+
+// Statuses that share a colour share an entry.
+const GROUPS = [
+  ["fetched", "fetched or not modified", ["fetched", "notmodified"]],
+  ["unfetched", "not fetched yet", ["unfetched"]],
+  ["redirect", "redirect", ["redir_temp", "redir_perm"]],
+  ["duplicate", "duplicate", ["duplicate"]],
+  ["gone", "gone", ["gone"]],
+  ["other", "orphan", ["orphan"]],
+];
+
+/** Explains the colours of status bars: those that occur in any of them. */
+export function statusLegend(all) {
+  const shown = GROUPS.filter(([, , statuses]) => all.some((byStatus) => statuses.some((status) => byStatus[status] > 0)));
+  return shown.length ? h("ul", { class: "legend statuses", "aria-label": "Colours of the bars by status" }, shown.map(([name, label]) => h("li", { class: name }, label))) : null;
+}
