@@ -34,7 +34,7 @@ from scoter.live.threaded_calls import BatchThread, ThreadedCall
 
 _MOST_WAITING: Final = 10_000
 _TOGETHER: Final = 1_000
-_APART: Final = 0.05  # seconds between transactions: each costs some requests, however many outcomes it has
+_APART: Final = 0.2  # seconds between transactions: each costs milliseconds of CPU time, however many outcomes it has
 _LONGEST: Final = 3.0  # seconds; a worker that is lost in a transaction delays all readers of events that long
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.1  # seconds before the second attempt; the next ones wait twice as long each
