@@ -199,9 +199,13 @@ class DuckDbEngine(Closing):
             reader = cursor.execute(f"{wanted} ORDER BY {', '.join(_SORTED_BY)}").to_arrow_reader(BATCH)
             other = pa.schema([field for field in reader.schema if field.name not in own.names])
             with RowGroupWriter(folder / f"{self._new_name()}.parquet", other, ROW_GROUP) as places:
-                for batch in read_batches(reader):
-                    into.write(cast_batch(batch.select(own.names), own))
-                    places.write(batch.select(other.names).filter(batch[STORED_ROW].is_valid()))
+                try:
+                    for batch in read_batches(reader):
+                        into.write(cast_batch(batch.select(own.names), own))
+                        places.write(batch.select(other.names).filter(batch[STORED_ROW].is_valid()))
+                except BaseException:
+                    cursor.interrupt()  # closing would wait for the rest of the query
+                    raise
             return into.rows
 
     def _middle_key(self, scans: Iterable[str]) -> str | None:
