@@ -213,8 +213,9 @@ kill-live: $(DEV) ## Kill and stop processes of a live service LIVE_KILLS (30) t
 
 EXECUTOR_EVENTS ?= 12
 CLUSTER_EVENTS ?= 40
+TAKE_OVER ?= 10
 kill-cluster: cluster-up ## Kill, stop and cut off roles, Kafka and Cassandra CLUSTER_EVENTS (40) times under load, time take-overs, restart all roles; nothing may be lost or doubled.
-	@$(BIN)/python -m tests.long.kill_cluster --events $(CLUSTER_EVENTS) $(if $(CLUSTER_SEED),--seed $(CLUSTER_SEED)); status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
+	@$(BIN)/python -m tests.long.kill_cluster --events $(CLUSTER_EVENTS) --take-over $(TAKE_OVER) $(if $(CLUSTER_SEED),--seed $(CLUSTER_SEED)); status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
 soak-live: $(DEV) ## Run a live service under mixed load for SOAK_MINUTES (10): nothing lost, flat memory, clean shutdown.
 	@$(BIN)/python -m tests.long.soak_live

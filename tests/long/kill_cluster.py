@@ -53,7 +53,6 @@ SETTINGS = (
 ROLES = ("api", "api", "worker", "worker", "worker", "fetcher", "fetcher", "fetcher")
 IDLE_WITHIN = 180.0
 LOSSES = (("fetcher", "kill"), ("worker", "kill"), ("fetcher", "cut off"), ("worker", "cut off"))
-MOST_SECONDS = 10.0  # for a take-over
 
 
 class NetworkedCluster:
@@ -164,6 +163,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--events", type=int, default=40)
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--take-over", type=float, default=10.0, help="the most seconds that one may take")
     parser.add_argument("--log", type=Path, help="file for the output of all roles")
     asked = parser.parse_args()
     seed = Random().randrange(10**6) if asked.seed is None else asked.seed
@@ -192,17 +192,12 @@ def main() -> int:
                         done[what.partition(" for ")[0]] += 1
                         print(f"{done.total()}: {what}", flush=True)
                 takeovers = TakeOvers(live, web.ledger, LEASE)
-                for role, how in (
-                    ("fetcher", "kill"),
-                    ("worker", "kill"),
-                    ("fetcher", "cut off"),
-                    ("worker", "cut off"),
-                ):
+                for role, how in LOSSES:
                     if how == "cut off" and not can_isolate():
                         continue
                     seconds = takeovers.measure(roles, role, how, chance)
                     print(f"take-over after {role} {how}: {seconds:.1f} s", flush=True)
-                    if seconds > MOST_SECONDS:
+                    if seconds > asked.take_over:
                         problems.append(f"the take-over after {role} {how} took {seconds:.1f} s")
                 for each in [*live.of("fetcher"), *live.of("worker"), *live.of("api")]:
                     roles.restart(each)
