@@ -29,6 +29,9 @@ from scoter.live.records import Event
 ROLE_MODULES = {role: f"scoter.web.service.roles.{role}" for role in ("api", "worker", "fetcher")}
 
 
+_STOP_WITHIN = 120.0  # a role gives requests in progress and its last transactions half a minute each
+
+
 class RunningRole(Service):
     """A running role: its command, and for an api its HTTP API."""
 
@@ -99,7 +102,7 @@ class Cluster:
 
     def restart(self, old: RunningRole, *, within: Sequence[str] = (), port: int = 0) -> RunningRole:
         """End a role in order and start it again, with the same directory."""
-        assert old.stop() == 0
+        assert old.stop(_STOP_WITHIN) == 0
         new = self._run(old.role, old.folder, within, port)
         self.roles[self.roles.index(old)] = new
         return new

@@ -97,9 +97,9 @@ class Service:
         """Wait until a process was replaced by another."""
         return self.wait_for(lambda: [pid for pid in self.pids(module) if pid != than])[0]
 
-    def stop(self) -> int:
+    def stop(self, patience: float = PATIENCE) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(PATIENCE)
+        return self.process.wait(patience)
 
 
 def family(pid: int) -> list[int]:
