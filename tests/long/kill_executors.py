@@ -36,6 +36,7 @@ from tests.batch.test_fetch_job import rows_of, segment_of
 from tests.live.workers.webs import impolite
 from tests.long import web
 from tests.long.batch_truth import settings
+from tests.servers.networks import can_isolate
 from tests.servers.running import free_port
 
 from scoter.batch.crawldir.directory import CrawlDir
@@ -304,8 +305,9 @@ def main() -> int:
     parser.add_argument("--events", type=int, default=12)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     given = parser.parse_args()
-    if os.getuid() != 0:
-        parser.error("network namespaces need root")
+    if not can_isolate():
+        print("skipped: network namespaces cannot be created here, which needs root and iproute2")
+        return 0
     print(f"seed {given.seed}")
     problems = run(given.events, given.seed)
     for problem in problems[:20]:

@@ -8,12 +8,22 @@ import signal
 import subprocess
 import sys
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 
+@cache
 def can_isolate() -> bool:
-    """Return whether this process may create network namespaces."""
-    return os.getuid() == 0 and shutil.which("ip") is not None
+    """Return whether this process may create network namespaces, and links into them."""
+    if os.getuid() != 0 or shutil.which("ip") is None:
+        return False
+    name = f"scoter-try-{os.getpid()}"
+    link = ("link", "add", f"sct{os.getpid()}", "type", "veth", "peer", "name", "c", "netns", name)
+    probes = [("netns", "add", name), ("netns", "exec", name, "ip", "link", "set", "lo", "up"), link]
+    try:
+        return all(subprocess.run(["ip", *words], capture_output=True, check=False).returncode == 0 for words in probes)
+    finally:
+        subprocess.run(["ip", "netns", "delete", name], capture_output=True, check=False)
 
 
 class Gateway:
