@@ -103,7 +103,7 @@ def fetch(
     pool: FetchPool | None = None,
     leaves_slow_hosts: bool = False,
 ) -> FetchJobResult:
-    """Fetch the rest of a segment; ``engine`` is called only if some URLs are already fetched.
+    """Fetch the rest of a segment; ``engine`` is called only on a cluster, or if some URLs are already fetched.
 
     Without a pool, workers are started for this segment. ``leaves_slow_hosts``: end without the URLs of the last hosts
     if these take much longer than all others (``slow_hosts.py``).
@@ -125,12 +125,25 @@ def fetch(
         robots, holds = (stack.enter_context(crawl.shared_file(name)) for name in (ROBOTS_CACHE, HOLDS))
         shared = _SharedState(str(robots), str(holds), lock.token)
         for attempt in itertools.count(1):
+            if not _wait_for_executors(segment, on_message, stopping):
+                urls = segment.info().urls
+                return FetchJobResult(
+                    segment=segment.name, complete=False, urls=urls, done=0, pages=0, replies={}, not_requested={}
+                )
             _wait_for_others(segment, on_message)
             recover_fetch(segment)
+            run = _FetchRun(
+                segment=segment,
+                config=config,
+                engine=engine,
+                parses=parses,
+                on_progress=on_progress,
+                stopping=stopping,
+                slow=SlowHosts() if leaves_slow_hosts else None,
+                shared=shared,
+            )
             try:
-                slow = SlowHosts() if leaves_slow_hosts else None
-                run = _run if config.fetch.where == "here" else _run_on_cluster
-                done = run(segment, config, engine, parses, on_progress, stopping, pool, slow, shared)
+                done = _run_here(run, pool) if config.fetch.where == "here" else _run_on_cluster(run)
                 break
             except WorkerDied as ended:
                 if ended.code is not None and ended.code > 0:
@@ -161,22 +174,26 @@ class _SharedState(Struct, frozen=True):
     lock: str
 
 
-def _run(
-    segment: Segment,
-    config: Config,
-    engine: Callable[[], Engine],
-    parses: bool,
-    on_progress: Callable[[FetchProgress], None],
-    stopping: StopRequest,
-    pool: FetchPool,
-    slow: SlowHosts | None,
-    shared: _SharedState,
-) -> FetchJobResult:
+class _FetchRun(Struct, frozen=True, kw_only=True):
+    """One run over the rest of a segment."""
+
+    segment: Segment
+    config: Config
+    engine: Callable[[], Engine]
+    parses: bool
+    on_progress: Callable[[FetchProgress], None]
+    stopping: StopRequest
+    slow: SlowHosts | None
+    shared: _SharedState
+
+
+def _run_here(run: _FetchRun, pool: FetchPool) -> FetchJobResult:
+    segment, config, shared = run.segment, run.config, run.shared
     info = segment.info()
     finished = segment.crawl_fetch().finished()
     before = segment.crawl_fetch().count() if finished else 0
     lists = (
-        _remaining(segment, config, engine())
+        _remaining(segment, config, run.engine())
         if finished
         else [Path(local_file(each)) for each in segment.crawl_generate().files]
     )
@@ -193,31 +210,22 @@ def _run(
             numbers=tuple(numbers),
             lists=info.lists,
             partition=info.partition,
-            parses=parses,
+            parses=run.parses,
             robots=shared.robots,
             holds=shared.holds,
             lock=shared.lock,
         )
         for worker, numbers in enumerate(assign_lists(list(map(str, lists)), processes))
     ]
-    return _run_tasks(segment, pool, tasks, before, on_progress, stopping, slow)
+    return _run_tasks(run, pool, tasks, before)
 
 
-def _run_on_cluster(
-    segment: Segment,
-    config: Config,
-    engine: Callable[[], Engine],
-    parses: bool,
-    on_progress: Callable[[FetchProgress], None],
-    stopping: StopRequest,
-    pool: FetchPool,
-    slow: SlowHosts | None,
-    shared: _SharedState,
-) -> FetchJobResult:
+def _run_on_cluster(run: _FetchRun) -> FetchJobResult:
     from scoter.batch.cluster.coordinator import FetchCoordinator
     from scoter.batch.cluster.pool import ClusterPool, checked_engine, cluster_tasks
 
-    found = checked_engine(engine())
+    segment, config = run.segment, run.config
+    engine = checked_engine(run.engine())
     info, generated = segment.info(), segment.crawl_generate()
     lease, grace = config.fetch.lease.total_seconds(), config.fetch.lease_grace.total_seconds()
     before = segment.crawl_fetch().count() if segment.crawl_fetch().finished() else 0
@@ -228,39 +236,34 @@ def _run_on_cluster(
         partition=info.partition,
         lease=lease,
         grace=grace,
-        robots=Path(shared.robots),
-        holds=Path(shared.holds),
-        address=(found.bind_address, config.fetch.driver_port),
+        robots=Path(run.shared.robots),
+        holds=Path(run.shared.holds),
+        address=(engine.bind_address, config.fetch.driver_port),
     ) as coordinator:
-        tasks = cluster_tasks(config, str(segment.path.absolute()), info, generated.files, parses)
-        done = _run_tasks(segment, ClusterPool(found, coordinator), tasks, before, on_progress, stopping, slow)
-        if not coordinator.leases.is_any_owned:
-            segment.forget_executors()
-    return done
+        tasks = cluster_tasks(config, str(segment.path.absolute()), info, generated.files, run.parses)
+        try:
+            return _run_tasks(run, ClusterPool(engine, coordinator), tasks, before)
+        finally:
+            if not coordinator.leases.is_any_owned:
+                segment.forget_executors()
 
 
 def _run_tasks(
-    segment: Segment,
-    pool: FetchPool | ClusterPool,
-    tasks: Sequence[FetchTask],
-    before: int,
-    on_progress: Callable[[FetchProgress], None],
-    stopping: StopRequest,
-    slow: SlowHosts | None,
+    run: _FetchRun, pool: FetchPool | ClusterPool, tasks: Sequence[FetchTask], before: int
 ) -> FetchJobResult:
-    watch = _WorkerReports(total=segment.info().urls, before=before, on_progress=on_progress)
+    watch = _WorkerReports(total=run.segment.info().urls, before=before, on_progress=run.on_progress)
 
     def end_reason() -> str:
-        if slow is None or not watch.is_complete(len(tasks)):
+        if run.slow is None or not watch.is_complete(len(tasks)):
             return ""
         state = watch.state()
-        return slow.reason(state.hosts, is_read=state.is_read, now=time.monotonic())
+        return run.slow.reason(state.hosts, is_read=state.is_read, now=time.monotonic())
 
-    pool.run(tasks, watch.add, lambda: bool(stopping) or watch.problem() is not None, end_reason)
+    pool.run(tasks, watch.add, lambda: bool(run.stopping) or watch.problem() is not None, end_reason)
     problem = watch.problem()
     if problem is not None:
         raise problem
-    return watch.done(segment.name)
+    return watch.done(run.segment.name)
 
 
 class _WorkerReports:
@@ -341,12 +344,21 @@ def _remaining(segment: Segment, config: Config, engine: Engine) -> list[Path]:
     return found
 
 
-def _wait_for_others(segment: Segment, on_message: Callable[[str], None]) -> None:
-    """Wait until the workers of a killed fetch have finished their parts, and its executors make no more requests."""
+def _wait_for_executors(segment: Segment, on_message: Callable[[str], None], stopping: StopRequest) -> bool:
+    """Wait until executors of a killed fetch make no more requests; return false if asked to stop before."""
     if silence := segment.executors_silence():
         on_message(f"Waiting {silence:g} seconds, because executors of an earlier fetch may still be making requests.")
-        time.sleep(silence)
+        until = time.monotonic() + silence
+        while (left := until - time.monotonic()) > 0:
+            if stopping:
+                return False
+            time.sleep(min(left, 0.2))
         segment.forget_executors()
+    return True
+
+
+def _wait_for_others(segment: Segment, on_message: Callable[[str], None]) -> None:
+    """Wait until the workers of a killed fetch have finished their parts."""
     until = time.monotonic() + _WAIT_FOR_OTHERS
     with segment.workers_lock.open("ab") as file:
         if try_lock(file.fileno()):

@@ -161,7 +161,8 @@ def test_executors_that_are_always_lost_are_one_error_and_the_parts_are_kept(
 
     def kill_always() -> None:
         while not over.wait(0.5):
-            if pid := engine.pid(1):
+            has_begun = any(name.startswith("part-001") for name in segment.crawl_fetch().finished())
+            if has_begun and (pid := engine.pid(1)):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
@@ -204,12 +205,26 @@ def test_stopped_fetch_keeps_finished_pages_and_continues(crawl: CrawlDir, serve
     assert urls_of(segment) == sorted(wanted)
 
 
+def test_wait_for_executors_of_a_killed_fetch_can_be_stopped(crawl: CrawlDir, server: SimServer) -> None:
+    segment = segment_of(crawl, pages_of(server))
+    segment.note_executors(600.0)
+    stopping = StopRequest()
+    stopping.by = "a test"
+
+    done = fetched(crawl, segment, server, ProcessEngine(), stopping=stopping)
+
+    assert not done.complete
+    assert server.ledger.count() == 0
+    assert segment.executors_silence() == 600.0, "the next fetch must wait, too"
+
+
 def test_error_of_an_executor_is_that_of_the_fetch(crawl: CrawlDir, server: SimServer) -> None:
     segment = segment_of(crawl, pages_of(server))
     (segment.path / "crawl_generate" / "list-00001.parquet").write_bytes(b"broken")
 
     with pytest.raises(UserError, match="cannot read the fetch list"):
         fetched(crawl, segment, server, ProcessEngine())
+    assert segment.executors_silence() == 0.0, "all executors have ended"
 
 
 def test_other_engines_are_refused(crawl: CrawlDir, server: SimServer) -> None:
