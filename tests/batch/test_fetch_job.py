@@ -224,7 +224,10 @@ def test_archive_records_the_user_agent_that_servers_saw(crawl: CrawlDir, server
 
 @pytest.mark.slow
 def test_killed_worker_is_replaced(crawl: CrawlDir, server: SimServer) -> None:
-    wanted = pages_of(server)
+    by_host: dict[str, list[str]] = {}
+    for url in pages_of(server):
+        by_host.setdefault(canonical(url).host, []).append(url)
+    wanted = [url for urls in by_host.values() for url in urls[:16]]
     segment = segment_of(crawl, wanted)
     notes: list[str] = []
 
@@ -233,7 +236,9 @@ def test_killed_worker_is_replaced(crawl: CrawlDir, server: SimServer) -> None:
         assert victim.pid is not None
         os.kill(victim.pid, signal.SIGKILL)
 
-    done = fetched(crawl, segment, server, on_progress=at_first_part(segment, kill), on_message=notes.append)
+    # With this delay, both workers are busy long after the first part is finished.
+    delay, kill_one = 'fetch.delay="250ms"', at_first_part(segment, kill)
+    done = fetched(crawl, segment, server, delay, on_progress=kill_one, on_message=notes.append)
 
     assert done.complete
     assert "signal 9" in notes[0]
