@@ -26,6 +26,7 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.changes import write_positions
 from scoter.batch.crawldir.crawldb import no_crawldb, remove_backup, table_exists
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.host_counts import carry_host_counts, record_host_counts
 from scoter.config import Config
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
@@ -68,8 +69,9 @@ class _KeyRange(Struct, frozen=True):
 
 
 def settle(crawl: CrawlDir, engine: Engine, config: Config, *, now: datetime) -> None:
-    """Finish a change of the crawldb: compact it where that is due, and remove the backup if none is wanted."""
+    """Finish a change of the crawldb: count its hosts, compact it where due, remove the backup if none is wanted."""
     if table_exists(crawl.crawldb):
+        record_host_counts(crawl, engine)
         compact(crawl, engine, config, now=now, only_due=True)
     remove_backup(crawl.crawldb, config)
 
@@ -115,6 +117,7 @@ def _pass(crawl: CrawlDir, engine: Engine, config: Config, now: datetime, only_d
             else:
                 _merge_deltas(engine, table, new, scratch.path)
             made = new.commit(properties=manifest.properties)
+        carry_host_counts(crawl, manifest.version, made.version)
         stored = sum(part.replaced for part in manifest.parts)
         return CompactResult(
             parts_before=len(manifest.parts),

@@ -16,6 +16,7 @@ from msgspec import Struct
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import scoring_columns, table_exists
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.host_counts import record_host_counts
 from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
 from scoter.core.datum import EPOCH, DbStatus, short_name
@@ -68,6 +69,7 @@ def mergedb(
         )
         engine.write(_newest, inputs, new)
         manifest = new.commit(applied={name for each in tables for name in each.manifest.applied})
+        record_host_counts(out, engine)
         return MergedbResult(records=sum(each.manifest.rows for each in tables), urls=manifest.rows)
 
 

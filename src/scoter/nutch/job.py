@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import only_row
+from scoter.batch.crawldir.host_counts import record_host_counts
 from scoter.batch.crawldir.segment import Segment
 from scoter.config import Config
 from scoter.engine import Engine, TableSource, source_of
@@ -117,6 +118,7 @@ def import_nutch_crawl(
     applied = [] if rows is None else _applied(crawl, segments, engine, rows)
     if rows is not None:
         write_crawldb(reader, rows, crawl, engine, applied, now)
+        record_host_counts(crawl, engine)
     if files["linkdb"]:
         progress("linkdb")
         parsed = [each.name for each in segments if each.is_parsed and each.name in applied]

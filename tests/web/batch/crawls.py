@@ -25,6 +25,7 @@ from scoter.simweb import WebSpec, running
 from scoter.web.batch.app import BatchApi
 from scoter.web.batch.crawl_folder import CrawlFolder
 from scoter.web.batch.feeds import ProgressFeeds
+from scoter.web.batch.host_tables import HostTables
 from scoter.web.batch.jobs import Jobs
 from scoter.web.batch.queries import Queries
 from scoter.web.batch.schedules import Schedules
@@ -84,12 +85,14 @@ class BatchBench:
         self.keys = MemoryStores().keys
         self.sessions = Sessions(clock=lambda: self.clock.now.timestamp())
         self.feeds = ProgressFeeds(most=10, pace=StreamTimings(heartbeat=0.05, slow=0.05, look=0.01))
+        self.hosts = HostTables()
         services = BatchServices(
             folder=self.folder,
             catalogue=catalogue,
             jobs=self.jobs,
             schedules=self.schedules,
-            summaries=Summaries(self.folder, self.jobs, clock=self.clock),
+            summaries=Summaries(self.folder, self.jobs, self.hosts, clock=self.clock),
+            hosts=self.hosts,
             feeds=self.feeds,
             queries=Queries(),
             config=_configuration(given, self.folder.root),

@@ -5,6 +5,7 @@
 - ``schemas``    the columns of every table; conversion between records and rows
 - ``crawldb``    opens the crawldb, the linkdb and the indexdb
 - ``changes``    writes changed rows of the crawldb next to the others
+- ``host_counts``  URLs of each host by status, stored with a version of the crawldb
 - ``linkdb``     operations on links
 - ``lookup``     finds the rows of one URL without an engine
 - ``export``     writes rows as CSV, JSON lines, Parquet or text

@@ -5,6 +5,8 @@
 - ``handlers/``      the handlers, one module per subject
 - ``crawl_folder``   the crawls below a folder, and their locks
 - ``summaries``      the state and counts of crawls, read cheaply
+- ``host_tables``    the hosts of crawls with their URLs by status
+- ``count_process``  counts the hosts of a large crawl without stored counts
 - ``commands``       the port to the commands that can be run as jobs
 - ``jobs``           runs jobs in their own processes
 - ``job_files``      the files of a job

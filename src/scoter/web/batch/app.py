@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from scoter.api import Problem
-from scoter.batch.crawldir.crawldb import open_crawldb
 from scoter.config import Config
 from scoter.errors import ScoterError
 from scoter.live.sqlite.access import SqliteKeys
@@ -22,6 +21,7 @@ from scoter.web.batch.commands import CommandCatalogue
 from scoter.web.batch.crawl_folder import CrawlFolder
 from scoter.web.batch.feeds import ProgressFeeds
 from scoter.web.batch.handlers import copies, crawls, jobs, questions, results
+from scoter.web.batch.host_tables import HostTables
 from scoter.web.batch.jobs import Jobs
 from scoter.web.batch.queries import Queries
 from scoter.web.batch.schedules import Schedules
@@ -108,18 +108,19 @@ class BatchServer:
         any_host: bool = False,
     ) -> None:
         """``config`` returns the configuration of a crawl; for an empty name, that of the server."""
-        self._counting: set[asyncio.Task[None]] = set()
         self._db = ServiceDb(ServiceFolder(folder.state).database)
         own = config("")
         keys = SqliteKeys(self._db)
         stored = Sessions(ServiceFolder(folder.state).sessions)
         job_runner = Jobs(folder, catalogue, program)
+        hosts = HostTables()
         self.services = BatchServices(
             folder=folder,
             catalogue=catalogue,
             jobs=job_runner,
             schedules=Schedules(folder.state, job_runner),
-            summaries=Summaries(folder, job_runner),
+            summaries=Summaries(folder, job_runner, hosts),
+            hosts=hosts,
             feeds=ProgressFeeds(most=own.web.streams),
             queries=Queries(),
             config=config,
@@ -150,10 +151,11 @@ class BatchServer:
         try:
             await server.run_until(stopping)
         finally:
-            for task in (*tasks, *self._counting):
+            for task in tasks:
                 task.cancel()
             services.readers.shutdown(wait=False, cancel_futures=True)
             services.summaries.close()
+            services.hosts.close()
             with suppress(ScoterError):
                 await services.keys.note_uses()
             self._db.close()
@@ -169,20 +171,7 @@ class BatchServer:
         while True:
             for job in self.services.jobs.reap():
                 _log.info("job %s (%s of %s): %s", job.id, job.command, job.crawl, job.state)
-                if self.services.queries.has_counted_hosts(job.crawl):
-                    counting = asyncio.create_task(self._count_hosts(job.crawl))
-                    self._counting.add(counting)
-                    counting.add_done_callback(self._counting.discard)
             await asyncio.sleep(1.0)
-
-    async def _count_hosts(self, name: str) -> None:
-        """Count the hosts of a crawl that a job has changed, before somebody looks at them again."""
-        services = self.services
-        with suppress(ScoterError, OSError):
-            crawl = services.folder.crawl(name)
-            with open_crawldb(crawl, services.config(name)) as crawldb:
-                version = crawldb.version
-            await services.queries.hosts(name, crawl.path, version)
 
 
 def keys_folder(root: Path) -> ServiceFolder:

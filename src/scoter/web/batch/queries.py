@@ -1,4 +1,4 @@
-"""Runs queries in processes of their own, a few at a time; viewers share the aggregate of hosts and recent reports."""
+"""Runs queries in processes of their own, a few at a time; viewers share recent reports."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -22,16 +22,8 @@ from scoter.web.batch.query_process import DONE, TRUNCATED, QueryFailure, QueryT
 
 _GRACE: Final = 60.0  # seconds for starting a process, which then measures its own time
 LARGEST_RESULT: Final = 32 * 2**20
-_LARGEST_HOSTS: Final = 256 * 2**20  # a million hosts take about 90 MiB
 REPORT_AGE: Final = 60.0  # seconds
 _REPORTS: Final = 200
-HOSTS: Final = """
-    SELECT host, count(*) AS urls,
-           count(*) FILTER (status = 'fetched') AS fetched, count(*) FILTER (status = 'unfetched') AS unfetched,
-           count(*) FILTER (status = 'gone') AS gone,
-           count(*) FILTER (status IN ('redir_temp', 'redir_perm')) AS redirects,
-           count(*) FILTER (status = 'duplicate') AS duplicates, max(score) AS best_score
-    FROM crawldb GROUP BY host ORDER BY host"""
 
 
 class QueryTimeout(UserError):
@@ -67,8 +59,6 @@ class Queries:
         self._clock = clock
         self._slots = asyncio.Semaphore(limits.running)
         self._count = 0
-        self._hosts: BoundedMap[str, tuple[int, Any]] = BoundedMap(20)
-        self._counting: dict[str, asyncio.Lock] = {}
         self._reports: BoundedMap[Hashable, tuple[float, Any, bool]] = BoundedMap(_REPORTS, max_weight=LARGEST_RESULT)
         self._reporting: dict[Hashable, asyncio.Lock] = {}
 
@@ -129,20 +119,6 @@ class Queries:
         finally:
             if not lock.locked():
                 self._reporting.pop(key, None)
-
-    def has_counted_hosts(self, name: str) -> bool:
-        """Return whether somebody has looked at the hosts of a crawl."""
-        return name in self._hosts
-
-    async def hosts(self, name: str, crawl: Path, version: int) -> Any:
-        """Return the hosts of a version of the crawldb, sorted, with their URLs by status."""
-        async with self._counting.setdefault(name, asyncio.Lock()):
-            known = self._hosts.get(name)
-            if known is None or known[0] != version:
-                table, _ = await self.run(crawl, HOSTS, most=1_000_000, seconds=60.0, largest=_LARGEST_HOSTS)
-                known = version, table
-                self._hosts.put(name, known)
-            return known[1]
 
 
 async def _answer(task: QueryTask) -> tuple[Any, bool]:

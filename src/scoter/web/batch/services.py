@@ -20,6 +20,7 @@ from scoter.live.keys import ApiKeys
 from scoter.web.batch.commands import CommandCatalogue, OrderError
 from scoter.web.batch.crawl_folder import CrawlFolder, NoSuchCrawl
 from scoter.web.batch.feeds import ProgressFeeds
+from scoter.web.batch.host_tables import HostsUncounted, HostTables
 from scoter.web.batch.jobs import CrawlBusy, Jobs, NoSuchJob, TooManyJobs
 from scoter.web.batch.queries import Queries, QueriesBusy, QueryRefused, QueryTimeout
 from scoter.web.batch.replay_tickets import ReplayTickets
@@ -56,6 +57,7 @@ class BatchServices(Struct, frozen=True, kw_only=True):
     jobs: Jobs
     schedules: Schedules
     summaries: Summaries
+    hosts: HostTables
     feeds: ProgressFeeds
     queries: Queries
     config: Callable[[str], Config]
@@ -89,6 +91,8 @@ def batch_problem(error: ScoterError, relative: Callable[[str], str]) -> Problem
             return problem(409, "too-many", title, detail)
         case TooManyJobs() | QueriesBusy():
             return problem(503, "crowded", title, detail, retry_after=5)
+        case HostsUncounted():
+            return problem(503, "counting", title, detail, retry_after=2)
         case QueryTimeout():
             return problem(422, "too-slow", title, detail, where="/query")
         case QueryRefused():

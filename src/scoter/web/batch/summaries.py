@@ -1,6 +1,6 @@
 """Summaries of crawls from manifests, names and small aggregates, without scanning a table per request.
 
-URLs by status are counted once per version of the crawldb, in a background thread that reads a single column.
+URLs by status are those of the hosts, which are counted once per version of the crawldb (``host_tables``).
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.crawldb import table_exists
+from scoter.batch.crawldir.crawldb import recorded_statuses, table_exists
 from scoter.batch.crawldir.directory import MARKER, CrawlDir, CrawlMarker, applied_segments
 from scoter.batch.crawldir.progress import PROGRESS, parse_points
 from scoter.batch_api import CrawlInfo, CrawlState, JobInfo, ProgressPoint
@@ -32,6 +32,7 @@ from scoter.store.tables import Table
 from scoter.store.tables.local import LocalStorage
 from scoter.store.tables.versions import Manifest, current_manifest
 from scoter.web.batch.crawl_folder import CrawlFolder
+from scoter.web.batch.host_tables import HostTables
 from scoter.web.batch.jobs import Jobs
 from scoter.web.batch.rows import file_sizes
 
@@ -55,12 +56,14 @@ class Summaries:
         self,
         folder: CrawlFolder,
         jobs: Jobs,
+        hosts: HostTables,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder
         self._jobs = jobs
+        self._hosts = hosts
         self._clock = clock
         self._timer = timer
         self._counts: BoundedMap[str, StatusCounts] = BoundedMap(_MAX_CRAWLS)
@@ -123,9 +126,13 @@ class Summaries:
         try:
             if table_exists(crawl.crawldb):
                 with Table.open(crawl.crawldb, schemas.CRAWLDB) as table:
-                    found = StatusCounts(table.version, dict(sorted(count_column(table, "status"))), self._clock())
-                with self._lock:
-                    self._counts.put(name, found)
+                    by_status = recorded_statuses(table.manifest) or self._hosts.statuses(name, crawl, table.version)
+                    if by_status is not None and sum(by_status.values()) != table.manifest.rows:  # too many hosts
+                        by_status = dict(count_column(table, "status"))
+                if by_status is not None:  # otherwise the hosts are being counted
+                    with self._lock:
+                        found = StatusCounts(table.version, dict(sorted(by_status.items())), self._clock())
+                        self._counts.put(name, found)
         except UserError:
             pass  # the crawl is damaged, as its summary says
         finally:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from scoter.batch.crawldir.crawldb import open_crawldb, open_linkdb, table_exists
+from scoter.batch.crawldir.crawldb import open_linkdb, table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import json_value
 from scoter.batch.crawldir.lookup import find_rows, url_rows
@@ -65,15 +65,13 @@ async def list_urls(services: BatchServices, call: ApiRequest[None]) -> HandlerR
     return await services.read(_page, found, call)
 
 
-@route("GET", CRAWL_PATH + "/hosts", {200: _ROWS}, query=HostsQuery, problems=(409,))
+@route("GET", CRAWL_PATH + "/hosts", {200: _ROWS}, query=HostsQuery, problems=(409, 503))
 async def list_hosts(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
     """Return the hosts of a crawl with their URLs by status, sorted and filtered, as JSON or Arrow."""
     query: HostsQuery = call.query
     name = call.path["name"]
     crawl = services.folder.crawl(name)
-    with open_crawldb(crawl, services.config(name)) as crawldb:
-        version = crawldb.version
-    table = await services.queries.hosts(name, crawl.path, version)
+    table = await services.read(services.hosts.hosts, name, crawl)
     return await services.read(_hosts, table, query, call)
 
 

@@ -23,8 +23,8 @@ function line(columns, row) {
 }
 
 /** Shows pages of rows: `load(after)` returns {rows, next}. */
-export function pages(columns, load, { caption, sort, none = "No rows." } = {}) {
-  const box = h("div");
+export function pages(columns, load, { caption, sort, none = "No rows.", waiting = "Loading …" } = {}) {
+  const box = h("div", null, h("p", { class: "empty" }, waiting));
   const more = h("button", { type: "button", onclick: () => extend() }, "Show more");
   const count = h("p", { class: "faint" });
   let body = null;

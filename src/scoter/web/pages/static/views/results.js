@@ -1,7 +1,7 @@
 // Rows of a crawl: URLs, hosts and segments.
 
 import { get, path, post } from "../api.js";
-import { empty, field, h, panel, put, quoted } from "../dom.js";
+import { empty, field, h, panel, problem, put, quoted } from "../dom.js";
 import { bytes, number, time } from "../format.js";
 import { pages, table } from "../table.js";
 import { page, place, state, urlLink } from "./crawl_head.js";
@@ -71,10 +71,11 @@ export async function hostsView({ name, query, go, signal }) {
       count("duplicates", "Duplicates"),
       count("best_score", "Best score"),
     ],
-    (after) => get(path("crawls", name, "hosts"), { sort: by, descending, contains: query.contains, after, limit: 200 }, signal),
-    { caption: "Hosts", sort: { by, descending, change }, none: query.contains ? "No host matches." : "There are no hosts yet." },
+    (after) => counted(path("crawls", name, "hosts"), { sort: by, descending, contains: query.contains, after, limit: 200 }, signal),
+    { caption: "Hosts", waiting: "Counting the hosts …", sort: { by, descending, change }, none: query.contains ? "No host matches." : "There are no hosts yet." },
   );
-  await list.ready;
+  await Promise.race([list.ready, delay(1000)]);
+  list.ready.catch((error) => put(list.node, problem(error)));
   const contains = h("input", { type: "search", value: query.contains ?? "", placeholder: "example.org", spellcheck: "false" });
   const filter = h(
     "form",
@@ -91,6 +92,20 @@ export async function hostsView({ name, query, go, signal }) {
   const traps = h("div", null, h("p", { class: "faint" }, "Looking …"));
   drawTraps(name, traps, signal);
   return page(name, "hosts", "Hosts", panel(null, filter, list.node), panel("Suspected traps", traps));
+}
+
+const delay = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
+
+/** Asks again while the server counts the hosts of a large crawl that has no stored counts. */
+async function counted(target, query, signal) {
+  for (;;) {
+    try {
+      return await get(target, query, signal);
+    } catch (error) {
+      if (error.status !== 503 || signal?.aborted) throw error;
+    }
+    await delay(2000);
+  }
 }
 
 async function drawTraps(name, box, signal) {

@@ -1,0 +1,36 @@
+"""Counts the hosts of a crawl: ``python -m scoter.web.batch.count_process CRAWL``.
+
+The counts are stored with the crawldb if it is writable, and printed as an Arrow stream in any case.
+"""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.host_counts import current_host_counts
+from scoter.engine.duckdb import DuckDbEngine
+from scoter.store.disk import scratch_of_reader
+from scoter.web.batch.host_tables import MAX_HOSTS
+
+_MEMORY: Final = 512 * 2**20
+_NICENESS: Final = 10
+
+
+def main() -> None:
+    os.nice(_NICENESS)
+    crawl = CrawlDir.open(Path(sys.argv[1]))
+    with scratch_of_reader(crawl.scratch, "hosts") as scratch, DuckDbEngine(scratch.path, _MEMORY) as engine:
+        counts = current_host_counts(crawl, engine).slice(0, MAX_HOSTS)
+    with pa.ipc.new_stream(sys.stdout.buffer, counts.schema) as stream:
+        stream.write_table(counts)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Counts of hosts that jobs store with the crawldb are those of its rows, however it was changed."""
+# mypy: disable-error-code="import-untyped"
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.batch.making import NOW, fetch, known, make_crawl, make_segment
+from tests.batch.test_incremental import (
+    DELTA,
+    EAGER,
+    WHOLE,
+    compacts,
+    injects,
+    marks_duplicates,
+    scores,
+    some_crawl,
+    updatedb,
+    updates,
+    url_of,
+)
+
+from scoter.batch.crawldir import host_counts
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.host_counts import FILE, count_hosts, record_host_counts, stored_host_counts
+from scoter.batch.inject import inject
+from scoter.config import Config
+from scoter.engine import Engine
+from scoter.store.tables import Table
+
+
+@pytest.fixture(autouse=True)
+def _stored_for_every_crawl(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_counts, "MIN_ROWS", 0)
+
+
+@pytest.fixture
+def full_counts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The versions of which all rows were counted."""
+    found: list[str] = []
+    count = host_counts._count_all
+
+    def counted(engine: Engine, table: Table, file: Path) -> Any:
+        found.append(table.manifest.name)
+        return count(engine, table, file)
+
+    monkeypatch.setattr(host_counts, "_count_all", counted)
+    return found
+
+
+def expected(crawl: CrawlDir) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = defaultdict(lambda: dict.fromkeys(host_counts.HOST_COUNTS.names, 0))
+    with Table.open(crawl.crawldb) as table:
+        for row in (row for batch in table.scan(["host", "status", "score"]) for row in batch.to_pylist()):
+            host = found[row["host"]]
+            best = row["score"] if not host["urls"] else max(host["best_score"], row["score"])
+            host |= {"host": row["host"], "best_score": best}
+            host["urls"] += 1
+            host[row["status"]] += 1
+    return dict(found)
+
+
+def stored(crawl: CrawlDir) -> dict[str, dict[str, Any]] | None:
+    with Table.open(crawl.crawldb) as table:
+        counts = stored_host_counts(crawl, table)
+    if counts is None:
+        return None
+    assert counts["host"].to_pylist() == sorted(counts["host"].to_pylist())
+    return {row["host"]: row for row in counts.to_pylist()}
+
+
+@pytest.mark.parametrize("config", [WHOLE, DELTA, EAGER], ids=["rewritten", "delta", "compacted"])
+def test_counts_follow_any_sequence_of_changes(engine: Engine, tmp_path: Path, config: Config) -> None:
+    draw = random.Random(3)
+    makers = [updates, injects, marks_duplicates, compacts, updates]
+    steps = [*(make(draw, number) for number, make in enumerate(makers, 1)), scores(draw, 6), updates(draw, 7)]
+    crawl = some_crawl(tmp_path / "crawl")
+
+    for step in steps:
+        step(crawl, engine, config)
+
+        assert stored(crawl) == expected(crawl)
+        with Table.open(crawl.crawldb) as table:
+            assert {row["host"]: row for row in count_hosts(table).to_pylist()} == expected(crawl)
+
+
+def test_a_small_change_does_not_count_all_rows(engine: Engine, tmp_path: Path, full_counts: list[str]) -> None:
+    crawl = some_crawl(tmp_path / "crawl")
+    record_host_counts(crawl, engine)
+    assert full_counts == ["v000001"]
+
+    for number in range(4):
+        segment = make_segment(crawl, f"2026{number:010d}", fetches=[fetch(url_of(number), "gone", fetch_time=NOW)])
+        updatedb(crawl, engine, DELTA, [segment], now=NOW)
+        inject(crawl, engine, DELTA, [f"http://new{number}.example/"], now=NOW)
+
+    assert full_counts == ["v000001"]
+    assert stored(crawl) == expected(crawl)
+    assert "new3.example" in expected(crawl)
+
+
+def test_a_host_whose_best_url_got_a_lower_score_has_another_best_score(engine: Engine, tmp_path: Path) -> None:
+    urls = [known(f"http://one.example/{number}", score=float(number)) for number in range(5)]
+    crawl = make_crawl(tmp_path / "crawl", [*urls, known("http://two.example/", score=9.0)])
+    record_host_counts(crawl, engine)
+
+    inject(crawl, engine, DELTA, ["http://one.example/4\tnutch.score=0.5"], now=NOW, overwrite=True)
+
+    assert stored(crawl) == expected(crawl)
+    assert expected(crawl)["one.example"]["best_score"] == 3.0
+
+
+def test_missing_or_damaged_counts_are_made_again(engine: Engine, tmp_path: Path) -> None:
+    crawl = some_crawl(tmp_path / "crawl")
+    assert stored(crawl) is None
+    record_host_counts(crawl, engine)
+    (crawl.crawldb / "v000001" / FILE).write_bytes(b"PAR1 damaged")
+    assert stored(crawl) is None
+
+    inject(crawl, engine, DELTA, ["http://new.example/"], now=NOW)
+
+    assert stored(crawl) == expected(crawl)
+
+
+def test_the_counts_of_a_removed_version_are_removed(engine: Engine, tmp_path: Path) -> None:
+    crawl = some_crawl(tmp_path / "crawl")
+
+    for number in range(4):
+        inject(crawl, engine, DELTA, [f"http://new{number}.example/"], now=NOW)
+
+    assert len(list(crawl.crawldb.glob(f"*/{FILE}"))) <= 2
