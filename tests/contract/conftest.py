@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from tests.engine.engines import engine
+from tests.engine.engines import ENGINES, IN_STORE, open_by_name
 from tests.servers import running
 from tests.servers.running import RunningServer
 
-__all__ = ["engine"]
+from scoter.engine import Engine
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -19,6 +20,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(params=[*ENGINES, IN_STORE])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
+    with open_by_name(request.param, tmp_path / "engine") as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

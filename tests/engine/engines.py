@@ -17,6 +17,10 @@ from scoter.engine.duckdb import DuckDbEngine
 
 MEMORY = 2**28
 ENGINES = ("duckdb", "duckdb in ranges", pytest.param("spark", marks=pytest.mark.spark))
+# PySpark does not close the socket of a collected frame.
+_IGNORE_SOCKETS = pytest.mark.filterwarnings("ignore:unclosed <socket.socket fd=:ResourceWarning")
+IN_STORE = pytest.param("spark with a store", marks=[pytest.mark.spark, _IGNORE_SOCKETS])
+"""Spark whose executors exchange files through an object store."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -42,7 +46,17 @@ def _session() -> Any:
     """Start Spark once for all tests; it ends with the process."""
     from scoter.engine.spark import start_session
 
+    _store_url()  # before Spark, whose executors inherit the environment
     return start_session(Path(tempfile.mkdtemp(prefix="scoter-spark-")), max(MEMORY, 2**30), "local[2]")
+
+
+@cache
+def _store_url() -> str:
+    """Start an object store; return the URL of a folder in it."""
+    from tests.stores.servers import BUCKET, environment, server_port
+
+    os.environ.update(environment(f"http://127.0.0.1:{server_port('moto')}"))
+    return f"s3://{BUCKET}/engine"
 
 
 @pytest.fixture(params=ENGINES)
@@ -52,8 +66,8 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
 
 
 def open_by_name(name: str, folder: Path) -> Engine:
-    if name == "spark":
+    if name.startswith("spark"):
         from scoter.engine.spark import SparkEngine
 
-        return SparkEngine(folder, _session())
+        return SparkEngine(folder, _session(), store=_store_url() if name == "spark with a store" else "")
     return DuckDbEngine(folder, MEMORY, threads=2, ranges=3 if name == "duckdb in ranges" else None)

@@ -58,6 +58,7 @@ def _moto() -> int:
         region_name="us-east-1",
     )
     client.create_bucket(Bucket=BUCKET)
+    client.close()
     return int(port)
 
 

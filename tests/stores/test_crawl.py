@@ -273,10 +273,6 @@ def test_commands_do_the_same_as_on_a_local_crawl(
         (("index", "{}"), "the index writer tantivy needs a local folder"),
         (("search", "{}", "word"), "the embedded search index needs a crawl directory on a local disk"),
         (("generate", "{}/none"), "no such directory"),
-        (
-            ("dedup", "{}", "-D", "engine.kind=spark", "-D", "engine.spark_master=spark://127.0.0.1:7077"),
-            "the executors of a cluster cannot read object stores yet",
-        ),
     ],
 )
 def test_what_a_store_cannot_do_is_refused_in_one_sentence(

@@ -39,10 +39,10 @@ class CrawlSession:
         from scoter.engine import open_engine
         from scoter.store.arrow import limit_arrow_memory
 
-        _check_store(self.crawl, self.config, self.command)
         limit_arrow_memory()
         # In this command's scratch folder, which it locks: other commands delete unlocked ones.
-        opened = open_engine(self.config, self.scratch, self._show_share, memory_share=self.memory_share)
+        config = _with_spark_folder(self.config, self.crawl)
+        opened = open_engine(config, self.scratch, self._show_share, memory_share=self.memory_share)
         return self._stack.enter_context(opened)
 
     def _show_share(self, share: float) -> None:
@@ -75,20 +75,16 @@ class CrawlSession:
         return scratch.path
 
 
-def _check_store(crawl: CrawlDir, config: Config, command: str) -> None:
-    """Raise if Spark would have to read an object store on the machines of a cluster; Scoter itself can fetch there."""
-    from scoter.errors import UsageError
+def _with_spark_folder(config: Config, crawl: CrawlDir) -> Config:
+    """Return a configuration in which the executors of Spark exchange files where the crawl is."""
+    from msgspec.structs import replace
+
     from scoter.store.objects.client import is_url
 
-    master = config.engine.spark_master
-    if (
-        command != "fetch"
-        and config.engine.kind == "spark"
-        and not master.startswith("local")
-        and is_url(str(crawl.path))
-    ):
-        hint = "Use engine.kind = duckdb, or a folder that all machines share."
-        raise UsageError("the executors of a cluster cannot read object stores yet", where=str(crawl.path), hint=hint)
+    place = str(crawl.path)
+    if config.engine.spark_folder or not is_url(place):
+        return config
+    return replace(config, engine=replace(config.engine, spark_folder=f"{place}/tmp"))
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def open_spark(config: Config, folder: Path, progress: Progress) -> Engine:
         hint = "Run: pip install 'scoter[spark]'"
         raise ConfigError("Spark is not installed", where="engine.kind", hint=hint)
     session = start_session(folder, memory_limit(config), config.engine.spark_master, config.engine.spark_conf)
-    return SparkEngine(folder, session, is_own=True, progress=progress)
+    return SparkEngine(folder, session, store=config.engine.spark_folder, is_own=True, progress=progress)
 
 
 def memory_limit(config: Config) -> int:

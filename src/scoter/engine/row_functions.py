@@ -18,44 +18,48 @@ from scoter.plugins import pickles
 _SENT = re.compile(r"scoter-error:([A-Za-z0-9+/=]+):")
 
 
-def row_mapper(
-    function: Callable[[Any], Any], given: Any, returned: Any, path: Sequence[str] = ()
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return a function for ``mapInArrow`` that applies a function to each record batch.
+Mapper = Callable[[Iterator[Any]], Iterator[Any]]
+"""A function for ``mapInArrow``."""
 
-    It is pickled once, and unpickled once per process. ``given`` is the schema of the batches that the function
-    expects, ``returned`` the schema of those that it returns, ``path`` more folders to import modules from.
+
+def sent(function: Mapper, path: Sequence[str] = ()) -> Mapper:
+    """Return a function that calls another one on an executor, and sends its errors back.
+
+    It is pickled once, and unpickled once per process. ``path`` are more folders to import modules from.
     """
-    stored = pickles.dumps(function)
-
-    def mapped(batches: Iterator[Any]) -> Iterator[Any]:
-        sys.path += [each for each in path if each not in sys.path]
-        try:
-            found = pickles.loads(stored)
-            for batch in batches:
-                if batch.num_rows:
-                    yield cast_batch(found(cast_batch(batch, given)), returned)
-        except UserError as error:
-            raise RuntimeError(_sent(error)) from error
-
-    return mapped
-
-
-def task_runner(
-    function: Callable[[int], None], numbers: Sequence[int], path: Sequence[str] = ()
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return a function for ``mapInArrow`` over positions in ``numbers`` that calls another with each number."""
     stored = pickles.dumps(function)
 
     def called(batches: Iterator[Any]) -> Iterator[Any]:
         sys.path += [each for each in path if each not in sys.path]
         try:
-            found = pickles.loads(stored)
-            for batch in batches:
-                for position in batch.column(0).to_pylist():
-                    found(numbers[position])
+            yield from pickles.loads(stored)(batches)
         except UserError as error:
             raise RuntimeError(_sent(error)) from error
+
+    return called
+
+
+def row_mapper(function: Callable[[Any], Any], given: Any, returned: Any) -> Mapper:
+    """Return a function that applies another one to each record batch.
+
+    ``given`` is the schema of the batches that the function expects, ``returned`` that of those that it returns.
+    """
+
+    def mapped(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            if batch.num_rows:
+                yield cast_batch(function(cast_batch(batch, given)), returned)
+
+    return mapped
+
+
+def task_runner(function: Callable[[int], None], numbers: Sequence[int]) -> Mapper:
+    """Return a function that gets positions in ``numbers``, and calls another one with each of these numbers."""
+
+    def called(batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for position in batch.column(0).to_pylist():
+                function(numbers[position])
         yield from ()
 
     return called

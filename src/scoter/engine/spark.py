@@ -1,9 +1,8 @@
 """Spark, on this machine or on a cluster: the same jobs on more than one machine.
 
-All results leave Spark as Parquet, because maps cannot leave it any other way. Row functions run in the processes of
-the cluster, next to the rows; the plug-ins that they hold travel by name. These processes also read and write the files
-of the crawl directory, so all machines must see it under the same path. Spark is an optional extra and is imported only
-where it is used.
+All results leave Spark as Parquet (``spark_files``), because maps cannot leave it any other way. Row functions run in
+the processes of the cluster, next to the rows; the plug-ins that they hold travel by name. Spark is an optional extra
+and is imported only where it is used.
 """
 # mypy: disable-error-code="import-untyped, import-not-found"
 
@@ -23,29 +22,33 @@ from pathlib import Path
 from typing import Any
 
 import ibis
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scoter.engine.ibis_compat import arrow_schema, cast_batch, store_memtables
 from scoter.engine.port import BATCH, Job, Progress, Rows
 from scoter.engine.portable import timestamp
-from scoter.engine.row_functions import raise_sent_error, row_mapper, task_runner
+from scoter.engine.row_functions import raise_sent_error, row_mapper, sent, task_runner
 from scoter.engine.sources import (
     STORED_FILE,
     STORED_ROW,
+    SourceSurvey,
     TableSource,
     UniformFiles,
     file_source,
+    open_parquet,
     stored_name,
     survey,
     with_positions,
 )
+from scoter.engine.spark_files import PART, ROW, FolderFiles, SparkFiles, StoreFiles
 from scoter.errors import UsageError, UserError
 from scoter.store.disk import Closing, disk_errors
 from scoter.store.tables import NewVersion
 from scoter.store.tables.parquet import write_batches
+from scoter.store.tables.replaced import POSITIONS
 
 _SORTED_BY = ("key", "url")
-_PART, _ROW = "part_of_row", "row_of_part"
 _TIME = "timestamp('UTC', 6)"
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -133,9 +136,11 @@ class SparkEngine(Closing):
         folder: Path,
         session: Any,
         *,
+        store: str = "",
         is_own: bool = False,
         progress: Progress = lambda share: None,
     ) -> None:
+        """Use a folder for temporary files; if executors cannot see it, also ``store``, a folder in an object store."""
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = Path(tempfile.mkdtemp(prefix="spark-", dir=folder))
         self._is_own = is_own
@@ -144,6 +149,11 @@ class SparkEngine(Closing):
         self._numbers = itertools.count(1)
         self._views: list[str] = []
         self.ibis = ibis.pyspark.connect(self._session)
+        self._files: SparkFiles = (
+            StoreFiles(store, session, self._spelled, self._module_path())
+            if store
+            else FolderFiles(self._folder, session)
+        )
 
     def __repr__(self) -> str:
         return f"SparkEngine({self._folder})"
@@ -151,6 +161,7 @@ class SparkEngine(Closing):
     def close(self) -> None:
         for name in self._views:
             self._session.catalog.dropTempView(name)
+        self._files.close()
         if self._is_own:
             self._session.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -158,10 +169,12 @@ class SparkEngine(Closing):
     def read(self, source: TableSource, *, positions: bool = False) -> Rows:
         schema = with_positions(source.schema) if positions else source.schema
         numbers = {file: number for number, file in enumerate(source.files)} if positions else None
-        uniform = survey(source).uniform
+        found = survey(source)
+        uniform = found.uniform
         if not uniform:
-            uniform, numbers = (UniformFiles((self._empty(schema),)),), None
-        frames = [self._frame(each, self._types(schema), numbers) for each in uniform]
+            found, numbers = survey(file_source(self._empty(schema), schema)), None
+            uniform = found.uniform
+        frames = [self._frame(found, each, schema, numbers) for each in uniform]
         whole = frames[0]
         for frame in frames[1:]:
             whole = whole.unionByName(frame)
@@ -173,17 +186,17 @@ class SparkEngine(Closing):
         rows = job({name: self._input(each) for name, each in inputs.items()})
         frame = self._framed(rows)
         if replaced is not None:
-            places = self._folder / self._new_name()
-            self._store(frame, places)  # stored, because two outputs are made of it
-            stored = self._session.read.parquet(str(places))
-            other = [stored[f"`{name}`"] for name in rows.columns if name not in new.schema.names]
-            self._store(stored.filter(stored[STORED_ROW].isNotNull()).select(*other), replaced / self._new_name())
+            # Stored, because two outputs are made of it.
+            stored = self._framed(self._store(frame, arrow_schema(rows)))
+            places = [name for name in rows.columns if name not in new.schema.names]
+            columns = [stored[f"`{name}`"] for name in places]
+            kept = pa.schema([arrow_schema(rows).field(name) for name in places])
+            with _translate_errors():
+                files = self._files.store(stored.filter(stored[STORED_ROW].isNotNull()).select(*columns), kept)
+            self._files.move(files, replaced)
             frame = stored
-        folder = new.workspace / self._new_name()
-        self._store(self._cast(frame, new.schema).orderBy(*_SORTED_BY), folder)
-        for file in _parts(folder):
-            if pq.read_metadata(file).num_rows:
-                new.adopt(file)
+        with _translate_errors():
+            self._files.add(self._cast(frame, new.schema).orderBy(*_SORTED_BY), new)
         self._progress(1.0)
 
     def _input(self, given: TableSource | datetime) -> Any:
@@ -193,33 +206,32 @@ class SparkEngine(Closing):
         self, rows: Rows, schema: Any, file: Path, order: Sequence[str] = (), *, is_temporary: bool = False
     ) -> int:
         frame = self._cast(self._framed(rows), schema).repartition(1)
-        folder = self._folder / self._new_name()
-        self._store(frame.sortWithinPartitions(*order) if order else frame, folder)
+        with _translate_errors():
+            files = self._files.store(frame.sortWithinPartitions(*order) if order else frame, schema)
         with disk_errors("write the file", file):
-            shutil.move(_parts(folder)[0], file)
-            shutil.rmtree(folder)
+            if files:
+                self._files.move(files, file.parent)[0].replace(file)
+            else:
+                pq.write_table(schema.empty_table(), file)
         self._progress(1.0)
         return int(pq.read_metadata(file).num_rows)
 
     def batches(self, rows: Rows, size: int = BATCH) -> Iterator[Any]:
-        folder = self._folder / self._new_name()
         schema = arrow_schema(rows)
+        with _translate_errors():
+            files = self._files.store(self._framed(rows), schema)
         try:
-            self._store(self._framed(rows), folder)
-            for part in _parts(folder):
-                with pq.ParquetFile(part) as file:
+            for part in files:
+                with open_parquet(part) as file:
                     for batch in file.iter_batches(size):
                         yield cast_batch(batch, schema)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            self._files.remove(files)
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
-        mapper = row_mapper(function, arrow_schema(rows), schema, self._module_path())
+        mapper = sent(row_mapper(function, arrow_schema(rows), schema), self._module_path())
         mapped = self._framed(rows).mapInArrow(mapper, self._spelled(schema))
-        folder = self._folder / self._new_name()
-        self._store(mapped, folder)  # stored, because the function must see each row once
-        files = tuple(map(str, _parts(folder)))
-        return self.read(TableSource(files=files, schema=schema, defaults={}))
+        return self._store(mapped, schema)  # stored, because the function must see each row once
 
     @property
     def driver_host(self) -> str:
@@ -237,7 +249,7 @@ class SparkEngine(Closing):
             message = "tasks that contact hosts must not run twice at a time"
             raise UsageError(message, where="engine.spark_conf", hint="Remove spark.speculation=true.")
         context = self._session.sparkContext
-        runner = task_runner(function, numbers, self._module_path())
+        runner = sent(task_runner(function, numbers), self._module_path())
         context.setJobGroup(self._folder.name, "scoter")
         tasks = self._session.range(0, len(numbers), 1, len(numbers))
         with _translate_errors():
@@ -252,29 +264,25 @@ class SparkEngine(Closing):
         return list(sys.path) if self._session.sparkContext.master.startswith("local") else []
 
     def _frame(
-        self, uniform: UniformFiles, types: Mapping[str, str], positions: Mapping[str, int] | None = None
+        self, found: SourceSurvey, uniform: UniformFiles, schema: Any, positions: Mapping[str, int] | None = None
     ) -> Any:
+        """Return files of a source with the same columns as a frame of a schema; ``positions`` numbers the files."""
         from pyspark.sql import functions as sql
 
-        # Recursive lookup keeps Spark from taking a folder's name for a partition column.
-        reader = self._session.read.option("recursiveFileLookup", "true")
+        types = self._types(schema)
+        placed = {STORED_FILE, STORED_ROW} if positions is not None else set()
+        present = pa.schema([field for field in schema if field.name not in {*uniform.absent, *placed}])
         with _translate_errors():
-            stored = reader.parquet(*map(_escaped, uniform.files))
+            has_places = bool(uniform.replaced) or positions is not None
+            stored = self._files.scan(found, uniform.files, present, positions=has_places)
+            if uniform.replaced:
+                gone = survey(TableSource(files=uniform.replaced, schema=POSITIONS, defaults={}))
+                rows = self._files.scan(gone, uniform.replaced, POSITIONS, positions=False)
+                stored = stored.join(rows, (stored[PART] == rows["part"]) & (stored[ROW] == rows["row"]), "left_anti")
         place: dict[str, Any] = {}
-        if uniform.replaced or positions is not None:
-            stored = stored.select(
-                "*",
-                sql.regexp_extract("_metadata.file_path", "[^/]+/[^/]+$", 0).alias(_PART),
-                sql.col("_metadata.row_index").alias(_ROW),
-            )
-        if uniform.replaced:
-            with _translate_errors():
-                gone = reader.parquet(*map(_escaped, uniform.replaced))
-            same = (stored[_PART] == gone["part"]) & (stored[_ROW] == gone["row"])
-            stored = stored.join(gone, same, "left_anti")
         if positions is not None:
             pairs = [sql.lit(each) for file in uniform.files for each in (stored_name(file), positions[file])]
-            place = {STORED_FILE: sql.create_map(*pairs)[stored[_PART]], STORED_ROW: stored[_ROW]}
+            place = {STORED_FILE: sql.create_map(*pairs)[stored[PART]], STORED_ROW: stored[ROW]}
         values = {
             name: _literal(uniform.absent[name], kind) if name in uniform.absent else stored[f"`{name}`"]
             for name, kind in types.items()
@@ -293,9 +301,11 @@ class SparkEngine(Closing):
         # The SQL that Ibis writes for an offset adds a column.
         return frame.select(*(frame[f"`{name}`"] for name in rows.columns))
 
-    def _store(self, frame: Any, folder: Path) -> None:
+    def _store(self, frame: Any, schema: Any) -> Rows:
+        """Write a frame to temporary files and return their rows."""
         with _translate_errors():
-            frame.write.parquet(str(folder))
+            files = self._files.store(frame, schema)
+        return self.read(TableSource(files=tuple(files), schema=schema, defaults={}))
 
     def _view(self, frame: Any) -> Rows:
         name = self._new_name()
@@ -319,10 +329,10 @@ class SparkEngine(Closing):
         write_batches(file, schema, batches)
         return self.read(file_source(file, schema))
 
-    def _empty(self, schema: Any) -> str:
+    def _empty(self, schema: Any) -> Path:
         file = self._folder / f"{self._new_name()}.parquet"
         pq.write_table(schema.empty_table(), file)
-        return str(file)
+        return file
 
     def _new_name(self) -> str:
         # Several engines may share the views of a session.
@@ -333,16 +343,6 @@ def _first_line(failure: Exception) -> str:
     """Return the first line that says something; errors of Java are preceded by the name of the call."""
     lines = [line.strip().removeprefix(": ") for line in str(failure).splitlines()]
     return next((line for line in lines[1:] if line), lines[0] if lines else type(failure).__name__)[:300]
-
-
-def _parts(folder: Path) -> list[Path]:
-    """Return the files that Spark wrote, in row order."""
-    return sorted(folder.glob("part-*.parquet"))
-
-
-def _escaped(file: str) -> str:
-    """Return a path with its wildcards escaped."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", file)
 
 
 @contextmanager

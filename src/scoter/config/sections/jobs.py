@@ -23,7 +23,7 @@ class EngineSettings(Section, frozen=True):
     spark_master: str = setting(
         "local[*]",
         "Where Spark runs its jobs: local[N] (N cores of this machine; * for all of them), spark://host:7077, yarn or"
-        " k8s://https://host:443, on machines that see the crawl directory under the same path.",
+        " k8s://https://host:443, on machines that see the crawl directory under the same path or URL.",
         pattern=_SPARK_MASTER,
         form="local[N], spark://host:port, yarn or k8s://address",
         example='"spark://spark.example.org:7077"',
@@ -34,6 +34,12 @@ class EngineSettings(Section, frozen=True):
         pattern=_SPARK_CONF,
         form="spark.name=value",
         example='["spark.executor.memory=4g", "spark.executor.cores=4"]',
+    )
+    spark_folder: str = setting(
+        "",
+        "Folder in an object store for the temporary files of Spark's executors; by default, tmp in the crawl directory"
+        " if that is in a store.",
+        example='"s3://bucket/tmp"',
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from scoter.errors import Defect, UsageError, UserError
 from scoter.plugins import Column
 from scoter.store.disk import disk_errors
+from scoter.store.objects.client import is_url
 from scoter.store.tables.local import storage_at
 from scoter.store.tables.parquet import OpenPart, PartLimits, PartWriter, checksum, key_range
 from scoter.store.tables.replaced import count_positions
@@ -94,6 +95,8 @@ class NewVersion:
         """Whether the files adopted from now on are delta parts."""
         self._writing: set[PartWriter] = set()
         self._workspace: Path | None = None
+        self._has_guests = False
+        """Whether other machines may have written files to the version's folder."""
         self._announced = self._committed = False
 
     def __repr__(self) -> str:
@@ -179,6 +182,26 @@ class NewVersion:
         part = StoredPart(name.rsplit("/", 1)[-1], size, rows, digest, lowest, highest, self.adds_delta)
         self._parts[name] = part
         return part
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the version is in a folder of this machine."""
+        return not is_url(self._place.location())
+
+    def reserve(self) -> tuple[str, str]:
+        """Return the URL of the version's folder, and how the names of files must start that other machines add to it.
+
+        What is not registered before the commit is removed then.
+        """
+        self._check_open()
+        self._has_guests = True
+        return self._place.location(self.name), part_name(next(self._numbers)).partition(".")[0]
+
+    def register(self, parts: Iterable[StoredPart]) -> None:
+        """Add files that other machines wrote to the version's folder, with all columns of the table."""
+        self._check_open()
+        for part in parts:
+            self._parts[f"{self.name}/{part.name}"] = replace(part, is_delta=self.adds_delta)
 
     def extend(self, version: int) -> None:
         """Start with the parts of the previous version, which stay where they are; further ones are delta parts.
@@ -299,6 +322,7 @@ class NewVersion:
             replaced=positions,
         )
         self._remove_workspace()
+        self._remove_unregistered()
         self._announce(manifest)
         with suppress(UserError):  # the version is current by now; the next writer removes the rest
             sweep(self._place, manifest, self._keep, check_lock=self._check_lock)
@@ -311,6 +335,14 @@ class NewVersion:
         self._announced = True
         self._place.replace(CURRENT, f"{self.name}\n".encode())
         self._committed = True
+
+    def _remove_unregistered(self) -> None:
+        """Remove files of failed or repeated tasks of other machines: tools that read the folder would see them."""
+        if self._has_guests:
+            for name in self._place.entries(self.name) or {}:
+                path = f"{self.name}/{name}"
+                if name.endswith(".parquet") and path not in self._parts:
+                    self._place.remove(path)
 
     def _new_name(self) -> str:
         return f"{self.name}/{part_name(next(self._numbers))}"
