@@ -1,4 +1,4 @@
-"""A crawl on a standalone Spark cluster (a master and two workers) has the tables of a crawl on DuckDB."""
+"""A crawl on a standalone Spark cluster, in an object store, has the tables of a crawl on DuckDB in a folder."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ import pytest
 from tests.batch.crawls import crawldb, linkdb
 from tests.long.batch_truth import settings
 from tests.servers.running import free_port
+from tests.stores import servers
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.engine import environment
 from scoter.simweb import SimServer, WebSpec, running
+from scoter.store.objects.path import StorePath
 
 pytestmark = pytest.mark.spark_cluster
 
@@ -69,29 +71,27 @@ def _wait_for(port: int) -> None:
     pytest.fail("the master does not listen")
 
 
-def crawled(folder: Path, server: SimServer, *more: str) -> dict[str, Any]:
+def crawled(place: str, seeds: Path, server: SimServer, *more: str) -> dict[str, Any]:
     """Crawl a web in two rounds, with the link graph and the hostdb; return the tables without times."""
     options = [part for each in settings(server.port, *more) for part in ("-D", each)]
-    seeds = folder.with_suffix(".txt")
-    seeds.write_text("".join(f"{url}\n" for url in server.web.seeds()))
     for command in (
-        ("crawl", str(folder), str(seeds), "--rounds", "2", "--scope", "any"),
-        ("webgraph", str(folder)),
-        ("updatehostdb", str(folder), "--no-check"),
+        ("crawl", place, str(seeds), "--rounds", "2", "--scope", "any"),
+        ("webgraph", place),
+        ("updatehostdb", place, "--no-check"),
     ):
         done = subprocess.run(
             [sys.executable, "-m", "scoter.cli.main", *options, *command], capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr[-3000:]
-    directory = CrawlDir.open(folder)
+    directory = CrawlDir.open(place)
     return {
         "crawldb": {
             url: {**{name: row[name] for name in COLUMNS}, "score": round(row["score"], 5)}  # sums in another order
             for url, row in crawldb(directory).items()
         },
         "linkdb": linkdb(directory),
-        "nodes": _sql(folder, "select url, inlinks, outlinks from nodes order by url"),
-        "hosts": _sql(folder, "select host, fetched, unfetched, gone, fetches from hosts order by host"),
+        "nodes": _sql(place, "select url, inlinks, outlinks from nodes order by url"),
+        "hosts": _sql(place, "select host, fetched, unfetched, gone, fetches from hosts order by host"),
     }
 
 
@@ -107,33 +107,45 @@ def _run(*words: str, settings: tuple[str, ...]) -> subprocess.CompletedProcess[
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def _sql(folder: Path, query: str) -> str:
-    command = [sys.executable, "-m", "scoter.cli.main", "sql", str(folder), query, "--json"]
+def _sql(place: str, query: str) -> str:
+    command = [sys.executable, "-m", "scoter.cli.main", "sql", place, query, "--json"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_crawl_on_a_cluster_has_the_tables_of_a_crawl_on_duckdb(tmp_path: Path) -> None:
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of an empty folder in a store, which this process and those it starts can reach."""
+    for name, value in servers.environment(f"http://127.0.0.1:{servers.server_port('moto')}").items():
+        monkeypatch.setenv(name, value)
+    return f"s3://{servers.BUCKET}/cluster"
+
+
+def test_crawl_on_a_cluster_has_the_tables_of_a_crawl_on_duckdb(tmp_path: Path, store: str) -> None:
     spec = WebSpec(hosts=4, pages=32, seed=7)
     packed = environment.pack(tmp_path / "environment.tar.gz")
+    seeds, shared = tmp_path / "seeds.txt", str(tmp_path / "here")
     with running(spec) as server, cluster(tmp_path) as master:
-        here = crawled(tmp_path / "here", server)
+        seeds.write_text("".join(f"{url}\n" for url in server.web.seeds()))
+        here = crawled(shared, seeds, server)
         fetching = ("fetch.where=cluster", "fetch.processes=2")
-        there = crawled(tmp_path / "there", server, *on(master, f"spark.pyspark.python={sys.executable}"), *fetching)
+        own = on(master, f"spark.pyspark.python={sys.executable}")
+        there = crawled(store, seeds, server, *own, *fetching)
         bare = Path(sys.base_prefix) / "bin" / "python3"  # without any package
         with_archive = on(master, *packed.spark_conf, f"spark.pyspark.python={bare}")
         statistics = [
-            _run("domainstats", str(tmp_path / name), "--json", settings=more)
-            for name, more in (("here", ()), ("there", with_archive))
+            _run("domainstats", place, "--json", settings=more)
+            for place, more in ((shared, ()), (shared, with_archive), (store, with_archive))
         ]
         without = on(master, f"spark.pyspark.python={bare}")
-        lacking = _run("domainstats", str(tmp_path / "there"), settings=without)
+        lacking = _run("domainstats", store, settings=without)
 
     applications = list(tmp_path.glob("*/app-*"))
     assert {each.parent.name for each in applications} == {"one", "two"}, "both workers ran executors"
     assert len(here["crawldb"]) > 30
     for name, table in here.items():
         assert there[name] == table, name
-    assert statistics[0].stdout == statistics[1].stdout != ""
+    assert statistics[0].stdout == statistics[1].stdout == statistics[2].stdout != "", statistics[2].stderr
+    assert not list((StorePath.of(store) / "tmp").rglob("*")), "no temporary file is left"
     assert lacking.returncode == 2
     assert "the executors lack the Python module" in lacking.stderr
     assert "scoter cluster pack" in lacking.stderr

@@ -81,10 +81,9 @@ def _with_spark_folder(config: Config, crawl: CrawlDir) -> Config:
 
     from scoter.store.objects.client import is_url
 
-    place = str(crawl.path)
-    if config.engine.spark_folder or not is_url(place):
+    if config.engine.spark_folder or not is_url(str(crawl.path)):
         return config
-    return replace(config, engine=replace(config.engine, spark_folder=f"{place}/tmp"))
+    return replace(config, engine=replace(config.engine, spark_folder=str(crawl.path / "tmp")))
 
 
 @contextmanager

@@ -9,6 +9,7 @@
 - ``sql``            builds DuckDB SQL
 - ``monitor``        progress and errors of DuckDB queries
 - ``spark``          Spark, on this machine or on a cluster
+- ``spark_files``    the files through which Spark's executors and this process pass rows to each other
 - ``row_functions``  how row functions reach Spark's executors, and how their errors come back
 - ``environment``    packs the packages that executors need
 - ``ibis_compat``    adjustments to Ibis that both engines need
