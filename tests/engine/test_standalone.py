@@ -134,17 +134,17 @@ def test_crawl_on_a_cluster_has_the_tables_of_a_crawl_on_duckdb(tmp_path: Path, 
         with_archive = on(master, *packed.spark_conf, f"spark.pyspark.python={bare}")
         statistics = [
             _run("domainstats", place, "--json", settings=more)
-            for place, more in ((shared, ()), (shared, with_archive), (store, with_archive))
+            for place, more in ((shared, ()), (store, with_archive))
         ]
         without = on(master, f"spark.pyspark.python={bare}")
-        lacking = _run("domainstats", store, settings=without)
+        lacking = _run("domainstats", shared, settings=without)
 
     applications = list(tmp_path.glob("*/app-*"))
     assert {each.parent.name for each in applications} == {"one", "two"}, "both workers ran executors"
     assert len(here["crawldb"]) > 30
     for name, table in here.items():
         assert there[name] == table, name
-    assert statistics[0].stdout == statistics[1].stdout == statistics[2].stdout != "", statistics[2].stderr
+    assert statistics[0].stdout == statistics[1].stdout != "", statistics[1].stderr
     assert not list((StorePath.of(store) / "tmp").rglob("*")), "no temporary file is left"
     assert lacking.returncode == 2
     assert "the executors lack the Python module" in lacking.stderr

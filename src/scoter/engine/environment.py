@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
 
@@ -22,7 +22,11 @@ FOLDER = "scoter-environment"
 """The name under which Spark unpacks the archive in an executor's working directory."""
 _OWN = "scoter"
 _ON_CLUSTER = frozenset({"pyspark", "py4j"})
+_EXTRAS = frozenset({"documents", "geoip", "language", "s3", "text", "trafilatura"})
+"""Of Scoter's extras, those with which executors fetch, parse and reach a store."""
+_STORES = ("adlfs", "gcsfs")  # other stores, which no extra names
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
+_EXTRA = re.compile(r"extra == [\"'](\w+)")
 
 
 class PackedEnvironment(Struct, frozen=True, kw_only=True):
@@ -65,10 +69,10 @@ def pack(file: Path) -> PackedEnvironment:
 
 
 def _closure() -> list[Distribution]:
-    """Return Scoter, the packages with plug-ins, and all installed packages that they require without extras."""
+    """Return Scoter, its extras for executors, packages with plug-ins, and what all these require, if installed."""
     groups = [*(point.group for point in POINTS.values()), "scoter.engine"]
     owners = [entry.dist.name for group in groups for entry in entry_points(group=group) if entry.dist is not None]
-    waiting, found = [_OWN, *owners], dict[str, Distribution]()
+    waiting, found = [_OWN, *_STORES, *owners], dict[str, Distribution]()
     while waiting:
         name = _canonical(waiting.pop())
         if name in found or name in _ON_CLUSTER:
@@ -77,9 +81,16 @@ def _closure() -> list[Distribution]:
             found[name] = distribution(name)
         except PackageNotFoundError:  # required on other platforms, or provided by another package
             continue
-        required = [line for line in found[name].requires or () if "extra ==" not in line]
+        extras = _EXTRAS if name == _OWN else ()
+        required = [line for line in found[name].requires or () if _is_wanted(line, extras)]
         waiting += [match[0] for match in map(_NAME.match, required) if match is not None]
     return list(found.values())
+
+
+def _is_wanted(requirement: str, extras: Collection[str]) -> bool:
+    """Return whether a requirement belongs to no extra, or to one of these."""
+    extra = _EXTRA.search(requirement)
+    return extra is None or extra[1] in extras
 
 
 def _canonical(name: str) -> str:
