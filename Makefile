@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-stores test-cluster cluster-up cluster-down test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch slow-hosts kill-live \
-  kill-fetchers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster nginx wrk
+  kill-fetchers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster bench-viewers nginx wrk
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -282,6 +282,10 @@ bench-batch: $(COMPILED)/.ready $(SCRAPY) $(COLLY) nginx ## Measure crawls of re
 
 bench-compiled: $(DEV) nginx ## Measure what compiling each module with mypyc gains in a crawl, a fetch and a parse.
 	@$(BIN)/python -m benchmarks.compiled
+
+VIEWED_PAGES ?= 40000
+bench-viewers: $(DEV) ## Measure what five open viewers of the web interface cost a crawl of VIEWED_PAGES (40,000) pages.
+	@$(BIN)/python -m benchmarks.viewers --pages $(VIEWED_PAGES)
 
 EXPORT_PAGES ?= 40000
 bench-export: $(DEV) ## Measure exports of EXPORT_PAGES (40,000) pages and the corpus, next to a bare loop over the same rows.

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from scoter.batch.crawldir.directory import MARKER
 from scoter.batch_api import MAX_SEEDS, CommandInfo, CommandOption
 from scoter.cli.invocation import Invocation
 from scoter.cli.main import COMMANDS, MODULES, load_command
@@ -17,7 +18,7 @@ from scoter.web.batch.commands import OrderError
 
 JOB_COMMANDS = (
     *("crawl", *COMMANDS["Batch crawl step by step"], "export", "corpus"),
-    *("mergedb", "mergelinkdb", "mergesegs", "compact", "prune"),
+    *("mergedb", "mergelinkdb", "mergesegs", "compact", "prune", "import-nutch-crawl"),
 )
 _READS = "it only reads; the API has paths for what it shows"
 NOT_JOBS = {
@@ -26,7 +27,6 @@ NOT_JOBS = {
     "sql": "POST …/sql",
     "report": "GET …/reports",
     "explain": "GET …/url",
-    "import-nutch-crawl": "it reads a folder of the server and makes a crawl that does not exist before",
     **dict.fromkeys(
         (
             *("readdb", "readseg", "readlinkdb", "readhostdb", "readwebgraph", "nodedumper"),
@@ -42,10 +42,11 @@ EXPORTS = "exports"
 """The folder within a crawl for what jobs export."""
 _URL_LISTS = {"seeds", "urls", "files"}
 """Arguments that name URLs or files of them: over HTTP they are lists of URLs, which the server writes to a file."""
-_NAMES = {"segment": "segment", "segments": "segment", "directories": "crawl", "out": "new folder"}
+_NAMES = {"segment": "segment", "segments": "segment", "directories": "crawl", "out": "new folder", "nutch": "folder"}
 """Arguments that are names of something within the folder of crawls, and of what."""
 _HELP = {
     "directories": "Names of other crawls, which are read.",
+    "nutch": "Name of a folder beside the crawls that holds Nutch's crawldb and segments.",
     "out": f"Name of a new folder below {EXPORTS}/ in the crawl; the same name continues an interrupted run.",
 }
 _HIDDEN = {"directory", "hosts"}
@@ -240,12 +241,24 @@ def _place(argument: str, name: str, directory: Path) -> Path | str:
         if path == directory or path.is_symlink() or not path.is_dir():
             raise OrderError(f"there is no other crawl named {name!r}", pointer=f"/options/{argument}")
         return path
+    if argument == "nutch":
+        path = directory.parent / name
+        if path == directory or path.is_symlink() or not path.is_dir():
+            known = _folders_beside(directory)
+            raise OrderError(f"there is no folder named {name!r}", pointer=f"/options/{argument}", accepted=known)
+        return path
     if argument == "out":
         path = directory / EXPORTS / name
         if path.is_symlink() or path.parent.is_symlink():
             raise OrderError(f"{name!r} is a link", pointer=f"/options/{argument}")
         return path
     return name
+
+
+def _folders_beside(directory: Path) -> list[str]:
+    """Return the names of the folders beside the crawls that are no crawls themselves."""
+    found = (each for each in directory.parent.iterdir() if each.is_dir() and not each.is_symlink())
+    return sorted(each.name for each in found if each.name[0] != "." and not (each / MARKER).exists())
 
 
 def _urls(values: Sequence[str], pointer: str) -> Sequence[str]:

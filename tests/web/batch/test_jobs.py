@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from tests.web.batch.crawls import BatchBench, names, until
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.cli.job_commands import JOB_COMMANDS, NOT_JOBS
 from scoter.cli.main import COMMANDS, MODULES, load_command
+from scoter.web.batch.commands import IMPORTING
 
+NUTCH_CRAWL = Path(__file__).parents[3] / "examples" / "nutch-crawl"
 SLOW = [
     *(sys.executable, "-c"),
     """
@@ -237,10 +240,33 @@ async def test_crawls_are_merged_into_a_new_one(tmp_path: Path) -> None:
     assert urls[0] == urls[1] > 0
 
 
+async def test_a_nutch_crawl_is_imported_as_a_new_crawl(tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path)
+    shutil.copytree(NUTCH_CRAWL, tmp_path / "old")
+    order = {"command": "import-nutch-crawl", "options": {"nutch": "old"}}
+
+    unknown = await bench.client.post("/v1/crawls/new/jobs", {**order, "options": {"nutch": "none"}})
+    got = await bench.client.post("/v1/crawls/new/jobs", order)
+    shown = await bench.client.get("/v1/crawls/new/jobs")
+    second = await bench.client.post("/v1/crawls/new/jobs", order)
+    await until(lambda: bench.jobs.reap(), within=120)
+    again = await bench.client.post("/v1/crawls/new/jobs", order)
+    schedule = {**order, "crawl": "new", "every": "7d"}
+
+    assert (unknown.status, unknown.json["accepted"]) == (422, ["old"])
+    assert [job["id"] for job in shown.json["jobs"]] == [got.json["id"]]
+    assert (second.status, again.status) == (409, 409)
+    job = bench.jobs.one("new", got.json["id"])
+    assert job.state == "succeeded", job
+    assert (await bench.client.get("/v1/crawls/new")).json["urls"] > 0
+    assert (await bench.client.post("/v1/schedules", schedule)).json["where"] == "/command"
+
+
 @pytest.mark.parametrize("command", JOB_COMMANDS)
 async def test_every_command_takes_its_options_as_json(command: str, tmp_path: Path) -> None:
     bench = bench_with(tmp_path, "/bin/echo")
     CrawlDir.create(tmp_path / "other", bench.clock())
+    (tmp_path / "nutch-data").mkdir()
     commands = {each.name: each for each in bench.jobs._catalogue.commands()}
     values = {"boolean": True, "integer": 1, "number": 0.5, "string": "1d"}
     options = {
@@ -248,14 +274,17 @@ async def test_every_command_takes_its_options_as_json(command: str, tmp_path: P
         if option.accepted
         else ["other"]
         if option.name == "directories"
+        else "nutch-data"
+        if option.name == "nutch"
         else (["http://a.example/"] if option.required or option.name in ("seeds", "urls") else ["20261117000000"])
         if option.type == "array"
         else values[option.type]
         for option in commands[command].options
     }
 
-    got = await bench.client.post("/v1/crawls/news/jobs", {"command": command, "options": options})
-    wrong = await bench.client.post("/v1/crawls/news/jobs", {"command": command, "options": {"nonsense": 1}})
+    name = "new" if command in IMPORTING else "news"
+    got = await bench.client.post(f"/v1/crawls/{name}/jobs", {"command": command, "options": options})
+    wrong = await bench.client.post(f"/v1/crawls/{name}/jobs", {"command": command, "options": {"nonsense": 1}})
 
     assert got.status == 202, got.json
     assert wrong.status == 422
@@ -263,7 +292,7 @@ async def test_every_command_takes_its_options_as_json(command: str, tmp_path: P
     await until(lambda: bench.jobs.reap())
     words = (tmp_path / ".scoter" / "jobs" / got.json["id"] / "result").read_text().split()
     assert words[0] == command
-    assert str(tmp_path / "news") in words
+    assert str(tmp_path / name) in words
 
 
 @pytest.mark.parametrize(
@@ -277,7 +306,9 @@ async def test_every_command_takes_its_options_as_json(command: str, tmp_path: P
         ({"command": "mergedb", "options": {"directories": ["/etc"]}}, "/options/directories"),
         ({"command": "mergedb", "options": {"directories": ["news"]}}, "/options/directories"),
         ({"command": "mergedb", "options": {"directories": ["other"], "out": "/tmp/x"}}, "/options/out"),
-        ({"command": "import-nutch-crawl", "options": {"nutch": "/etc"}}, "/command"),
+        ({"command": "import-nutch-crawl", "options": {"nutch": "/etc"}}, "/options/nutch"),
+        ({"command": "import-nutch-crawl", "options": {"nutch": ".."}}, "/options/nutch"),
+        ({"command": "import-nutch-crawl", "options": {"nutch": "linked"}}, "/options/nutch"),
         ({"command": "serve"}, "/command"),
         ({"command": "fetch", "options": {"segment": "../../x"}}, "/options/segment"),
         ({"command": "fetch", "options": {"segment": "--threads=3"}}, "/options/segment"),
@@ -292,6 +323,7 @@ async def test_orders_that_would_leave_the_crawl_are_refused(
     order: dict[str, object], where: str, tmp_path: Path
 ) -> None:
     bench = bench_with(tmp_path, "/bin/true")
+    (tmp_path / "linked").symlink_to("/etc")
 
     got = await bench.client.post("/v1/crawls/news/jobs", order)
 

@@ -17,7 +17,7 @@
 - ``replay_tickets``  what the addresses in such a page are authorised by
 - ``rows``           pages of rows, as JSON or Arrow
 - ``queries``        runs queries in processes of their own
-- ``query_process``  such a process
+- ``query_process``  these processes
 
 The records of the API are in ``scoter.batch_api``.
 """

@@ -147,6 +147,7 @@ class BatchServer:
             loop.add_signal_handler(number, stopping.set)
         server = HttpServer(self.app, sockets, limits=services.web, before_stop=services.feeds.close)
         tasks = [asyncio.create_task(work) for work in (services.schedules.run(), self._note_uses(), self._reap())]
+        services.queries.prepare()
         announce()
         try:
             await server.run_until(stopping)
@@ -156,6 +157,7 @@ class BatchServer:
             services.readers.shutdown(wait=False, cancel_futures=True)
             services.summaries.close()
             services.hosts.close()
+            services.queries.close()
             with suppress(ScoterError):
                 await services.keys.note_uses()
             self._db.close()

@@ -12,6 +12,9 @@ from scoter.errors import UsageError
 CREATING: Final = frozenset({"mergedb", "mergelinkdb", "mergesegs"})
 """Commands that write to a new crawl, which starting the job creates."""
 
+IMPORTING: Final = frozenset({"import-nutch-crawl"})
+"""Commands that make a crawl, which does not exist before they have succeeded."""
+
 
 class OrderError(UsageError):
     """A command, option or setting of a job that is not accepted; ``accepted`` are the names or values that are."""

@@ -22,8 +22,9 @@ from scoter.batch_api import JobInfo
 from scoter.core.bounded import BoundedMap
 from scoter.errors import Unavailable, UsageError, UserError
 from scoter.store.disk import disk_error, try_lock
-from scoter.web.batch.commands import CommandCatalogue
-from scoter.web.batch.crawl_folder import CrawlFolder
+from scoter.store.tables.storage import Holder
+from scoter.web.batch.commands import IMPORTING, CommandCatalogue
+from scoter.web.batch.crawl_folder import CrawlFolder, NoSuchCrawl
 from scoter.web.batch.job_files import JobFiles, JobRecord, is_job_id, job_folders, new_job_id
 
 MAX_JOBS: Final = 1_000
@@ -91,7 +92,8 @@ class Jobs:
 
     def start(self, request: JobRequest) -> JobInfo:
         """Start a job; raise ``CrawlBusy`` if another one is changing the crawl."""
-        path = self._folder.path(request.crawl)
+        is_import = request.command in IMPORTING
+        path = self._folder.root / request.crawl if is_import else self._folder.path(request.crawl)
         self.check(request, path)
         self._check_free(request.crawl)
         now = self._clock()
@@ -152,7 +154,7 @@ class Jobs:
         found = next((job for job in running if job.crawl == crawl), None)
         if found is not None:
             raise CrawlBusy(f"the job {found.id} ({found.command}) is running on this crawl", where=crawl)
-        holder = self._folder.holder(crawl)
+        holder = self._holder(crawl)
         if holder is not None:
             raise CrawlBusy(f"the crawl is being changed by {holder}", where=crawl)
         if len(running) >= self._max_running:
@@ -182,7 +184,7 @@ class Jobs:
         """Return the command that holds the lock of a crawl, unless it is one of the known jobs."""
         if any(job.state in ("running", "stopping") for job in known):
             return None
-        holder = self._folder.holder(crawl)
+        holder = self._holder(crawl)
         if holder is None:
             return None
         return JobInfo(
@@ -193,6 +195,11 @@ class Jobs:
             started=holder.started,
             holder=str(holder),
         )
+
+    def _holder(self, crawl: str) -> Holder | None:
+        with suppress(NoSuchCrawl):  # it is being imported
+            return self._folder.holder(crawl)
+        return None
 
     def latest(self, crawl: str) -> JobInfo | None:
         """Return the running or the last job of a crawl."""

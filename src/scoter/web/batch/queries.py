@@ -4,12 +4,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import signal
+import socket
+import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +25,7 @@ from msgspec import Struct
 
 from scoter.core.bounded import BoundedMap
 from scoter.errors import UsageError, UserError
-from scoter.web.batch.query_process import DONE, TRUNCATED, QueryFailure, QueryTask
+from scoter.web.batch.query_process import DONE, FAILED, TRUNCATED, QueryFailure, QueryTask
 
 _GRACE: Final = 60.0  # seconds for starting a process, which then measures its own time
 LARGEST_RESULT: Final = 32 * 2**20
@@ -59,8 +66,17 @@ class Queries:
         self._clock = clock
         self._slots = asyncio.Semaphore(limits.running)
         self._count = 0
+        self._processes = QueryProcesses()
         self._reports: BoundedMap[Hashable, tuple[float, Any, bool]] = BoundedMap(_REPORTS, max_weight=LARGEST_RESULT)
         self._reporting: dict[Hashable, asyncio.Lock] = {}
+
+    def prepare(self) -> None:
+        """Start loading the libraries that queries need."""
+        self._processes.start()
+
+    def close(self) -> None:
+        """End all queries."""
+        self._processes.close()
 
     async def run(
         self,
@@ -90,7 +106,7 @@ class Queries:
         self._count += 1
         try:
             async with self._slots:
-                return await _answer(task)
+                return await self._processes.answer(task)
         finally:
             self._count -= 1
 
@@ -121,30 +137,70 @@ class Queries:
                 self._reporting.pop(key, None)
 
 
-async def _answer(task: QueryTask) -> tuple[Any, bool]:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "scoter.web.batch.query_process"),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        async with asyncio.timeout(task.seconds + _GRACE):
-            out, _ = await process.communicate(msgspec.json.encode(task))
-    except TimeoutError:
-        raise QueryTimeout("the query took too long", where="SQL") from None
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    if out.startswith(DONE):
-        table = pa.ipc.open_stream(out[1:]).read_all()
-        return table.replace_schema_metadata(None), (table.schema.metadata or {}).get(TRUNCATED) == b"1"
-    if out:
-        failure = msgspec.json.decode(out[1:], type=QueryFailure)
-        kind = QueryTimeout if failure.is_timeout else QueryRefused if failure.where == "SQL" else UsageError
-        raise kind(failure.message, where=failure.where, hint=failure.hint)
-    if process.returncode == -signal.SIGXCPU:
-        raise QueryTimeout("the query used too much CPU time", where="SQL", hint="Select less.")
-    raise QueryRefused("the query used too much memory", where="SQL", hint="Select less.")
+class QueryProcesses:
+    """Starts the process that forks for each query, when there is a query and none is running."""
+
+    def __init__(self) -> None:
+        self._folder = ""
+        self._end: Callable[[], object] = lambda: None
+
+    async def answer(self, task: QueryTask) -> tuple[Any, bool]:
+        """Return the rows of a query, and whether there are more."""
+        try:
+            async with asyncio.timeout(task.seconds + _GRACE):
+                out = await self._ask(msgspec.json.encode(task))
+        except TimeoutError:
+            raise QueryTimeout("the query took too long", where="SQL") from None
+        if out.startswith(DONE):
+            with suppress(pa.ArrowException):
+                table = pa.ipc.open_stream(out[1:]).read_all()
+                return table.replace_schema_metadata(None), (table.schema.metadata or {}).get(TRUNCATED) == b"1"
+        if out.startswith(FAILED):
+            failure = msgspec.json.decode(out[1:], type=QueryFailure)
+            kind = QueryTimeout if failure.is_timeout else QueryRefused if failure.where == "SQL" else UsageError
+            raise kind(failure.message, where=failure.where, hint=failure.hint)
+        raise QueryRefused("the query used too much memory", where="SQL", hint="Select less.")
+
+    async def _ask(self, request: bytes) -> bytes:
+        try:
+            reader, writer = await asyncio.open_unix_connection(f"{self._folder}/queries")
+        except OSError:
+            self.start()
+            reader, writer = await asyncio.open_unix_connection(f"{self._folder}/queries")
+        try:
+            writer.write(len(request).to_bytes(8, "big") + request)
+            return await reader.read()
+        finally:
+            writer.close()
+
+    def start(self) -> None:
+        """Start the process; one that is running ends."""
+        self.close()
+        self._folder = mkdtemp(prefix="scoter-")  # only this user can open it
+        owner, ours = os.pipe()
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(f"{self._folder}/queries")
+            listener.listen(100)
+            process = subprocess.Popen(  # noqa: S603 - no part of it comes from outside
+                [sys.executable, "-m", "scoter.web.batch.query_process", str(listener.fileno())],
+                stdin=owner,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=[listener.fileno()],
+                start_new_session=True,
+            )
+        os.close(owner)
+        process.returncode = 0  # it ends when our end of the pipe is closed
+        self._end = weakref.finalize(self, _end, process.pid, ours, self._folder)
+
+    def close(self) -> None:
+        """End the process and all queries."""
+        self._end()
+
+
+def _end(process: int, pipe: int, folder: str) -> None:
+    os.close(pipe)
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):
+        os.kill(process, signal.SIGTERM)
+        os.waitpid(process, 0)

@@ -1,7 +1,9 @@
-"""Runs one query in its own process: ``python -m scoter.web.batch.query_process``, with a ``QueryTask`` on stdin.
+"""Runs each query in its own process: ``python -m scoter.web.batch.query_process LISTENER``.
 
-The process can be killed, and its memory and CPU time are limited, whatever the query does. DuckDB sees only the views
-of the crawl (``engine.session``). The answer on stdout is a status byte, then an Arrow stream or an error as JSON.
+This process loads the libraries once and forks for every connection, because loading them takes longer than most
+queries. A forked process can be killed, and its memory and CPU time are limited, whatever the query does. DuckDB sees
+only the views of the crawl (``engine.session``). The request is a ``QueryTask`` as JSON after its length; the answer is
+a status byte, then an Arrow stream or an error as JSON. All processes end with the server, or when its request ends.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -9,10 +11,14 @@ from __future__ import annotations
 
 import os
 import resource
+import select
 import signal
+import socket
 import sys
 import threading
+from contextlib import suppress
 from datetime import datetime
+from importlib import import_module
 from typing import Any, Final
 
 import msgspec
@@ -28,6 +34,8 @@ DONE: Final = b"+"
 FAILED: Final = b"-"
 TRUNCATED: Final = b"truncated"
 _START_UP: Final = 20  # CPU seconds
+_IDLE: Final = 600.0  # seconds
+_REQUEST: Final = 10.0
 
 
 class QueryTask(Struct, frozen=True, kw_only=True):
@@ -54,8 +62,93 @@ class QueryFailure(Struct, frozen=True):
 
 
 def main() -> None:
-    task = msgspec.json.decode(sys.stdin.buffer.read(), type=QueryTask)
-    out = sys.stdout.buffer
+    with suppress(ImportError):
+        import_module("pandas")  # DuckDB looks for it, which would cost every forked process half a second
+    with socket.socket(fileno=int(sys.argv[1])) as listener:
+        QueryForks(listener, sys.stdin.fileno()).serve()
+
+
+class QueryForks:
+    """Answers connections in forked processes, until the other end of a pipe is closed or nobody asks for long."""
+
+    def __init__(self, listener: socket.socket, owner: int) -> None:
+        self._listener = listener
+        self._owner = owner
+        self._running: dict[int, socket.socket] = {}
+        self._woken, wake = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(wake, False)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self._stop)
+        self._is_stopped = False
+
+    def _stop(self, *_: object) -> None:
+        self._is_stopped = True
+
+    def serve(self) -> None:
+        while True:
+            watched: list[Any] = [self._listener, self._owner, self._woken, *self._running.values()]
+            ready, _, _ = select.select(watched, [], [], None if self._running else _IDLE)
+            if self._is_stopped or self._owner in ready or (not ready and not self._running):
+                break
+            if self._woken in ready:
+                os.read(self._woken, 1024)
+            if self._listener in ready:
+                self._accept()
+            for process, connection in list(self._running.items()):
+                if connection in ready:  # the request has ended
+                    self._kill(process)
+            self._reap()
+        for process in self._running:
+            self._kill(process)
+            os.waitpid(process, 0)
+
+    def _accept(self) -> None:
+        connection, _ = self._listener.accept()
+        try:
+            connection.settimeout(_REQUEST)
+            with connection.makefile("rb") as file:
+                task = msgspec.json.decode(file.read(int.from_bytes(file.read(8), "big")), type=QueryTask)
+            connection.settimeout(None)
+        except (OSError, msgspec.DecodeError):
+            connection.close()
+            return
+        process = os.fork()
+        if process:
+            self._running[process] = connection
+            return
+        try:
+            os.setsid()
+            out = os.dup2(connection.fileno(), 1)
+            os.closerange(3, 256)
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGCHLD, signal.SIGTERM):
+                signal.signal(number, signal.SIG_DFL)
+            answer(task, os.fdopen(out, "wb", closefd=False))
+        finally:
+            os._exit(0)
+
+    def _kill(self, process: int) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+    def _reap(self) -> None:
+        for process in list(self._running):
+            ended, status = os.waitpid(process, os.WNOHANG)
+            if ended:
+                connection = self._running.pop(process)
+                if os.WIFSIGNALED(status):
+                    is_slow = os.WTERMSIG(status) == signal.SIGXCPU
+                    what = "CPU time" if is_slow else "memory"
+                    failure = QueryFailure(f"the query used too much {what}", "SQL", "Select less.", is_slow)
+                    with suppress(OSError):
+                        connection.sendall(FAILED + msgspec.json.encode(failure))
+                connection.close()
+
+
+def answer(task: QueryTask, out: Any) -> None:
+    """Run a query within its limits, and write the answer."""
     # The engine limits its own memory; this is the last resort, with room for libraries.
     resource.setrlimit(resource.RLIMIT_DATA, (task.memory + 2**30, task.memory + 2**30))
     resource.setrlimit(resource.RLIMIT_CPU, (int(task.seconds * 4) + _START_UP,) * 2)
@@ -69,21 +162,21 @@ def main() -> None:
             raise UsageError("the result is too large", where="SQL", hint="Select fewer columns or rows.")
     except UsageError as error:
         out.write(FAILED + msgspec.json.encode(QueryFailure(error.message, error.where, error.hint)))
-        return
     except (MemoryError, UserError) as error:
         message = error.message if isinstance(error, UserError) else "the query needs more memory than it may use"
         out.write(FAILED + msgspec.json.encode(QueryFailure(message, "SQL", "Select less.")))
-        return
-    out.write(DONE)
-    with pa.ipc.new_stream(out, table.schema) as stream:
-        stream.write_table(table)
+    else:
+        out.write(DONE)
+        with pa.ipc.new_stream(out, table.schema) as stream:
+            stream.write_table(table)
+    out.flush()
 
 
 def _end_in_time(task: QueryTask) -> None:
     failure = QueryFailure(
         f"the query took longer than {task.seconds:g} s", "SQL", "Select less, or allow up to 60 seconds.", True
     )
-    os.write(sys.stdout.fileno(), FAILED + msgspec.json.encode(failure))
+    os.write(1, FAILED + msgspec.json.encode(failure))
     os._exit(0)  # a thread of the engine may not notice an interrupt for long
 
 

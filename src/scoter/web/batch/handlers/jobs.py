@@ -21,10 +21,11 @@ from scoter.batch_api import (
 )
 from scoter.errors import ScoterError
 from scoter.web.asgi import ApiRequest, ApiResponse
-from scoter.web.batch.commands import CREATING
+from scoter.web.batch.commands import CREATING, IMPORTING, OrderError
 from scoter.web.batch.handlers.crawls import CRAWL_PATH, remove_empty
 from scoter.web.batch.jobs import JobRequest
 from scoter.web.batch.services import BatchServices
+from scoter.web.problems import problem
 from scoter.web.routes import HandlerResult, ResponseSpec, route
 
 _JOBS: Final = CRAWL_PATH + "/jobs"
@@ -43,8 +44,10 @@ async def list_commands(services: BatchServices, call: ApiRequest[None]) -> Hand
 async def list_jobs(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
     """List the jobs of a crawl, and a command that runs elsewhere."""
     name = call.path["name"]
-    services.folder.path(name)
-    return ApiResponse(msgspec.json.encode(JobList(await services.read(services.jobs.all, name))))
+    found = await services.read(services.jobs.all, name)
+    if not found:  # otherwise it may be an import that has not succeeded
+        services.folder.path(name)
+    return ApiResponse(msgspec.json.encode(JobList(found)))
 
 
 @route(
@@ -58,12 +61,16 @@ async def list_jobs(services: BatchServices, call: ApiRequest[None]) -> HandlerR
 async def start_job(services: BatchServices, call: ApiRequest[JobOrder]) -> HandlerResult:
     """Run a command on a crawl; 409 if another one is changing it. Without options, this resumes the crawl.
 
-    A command that merges others creates the crawl, if there is none of that name.
+    A command that merges others creates the crawl, if there is none of that name. An import makes a new one.
     """
     order, name = call.body, call.path["name"]
     request = JobRequest(crawl=name, command=order.command, options=order.options, settings=order.settings)
     is_new = order.command in CREATING and services.folder.is_free(name)
-    if is_new:
+    if order.command in IMPORTING:
+        services.jobs.check(request, services.folder.root / name)
+        if not services.folder.is_free(name):
+            return problem(409, "exists", f"There is already a crawl or file named {name}.")
+    elif is_new:
         path = services.folder.root / name
         services.jobs.check(request, path)
         CrawlDir.create(path, services.clock())
@@ -121,6 +128,8 @@ async def list_schedules(services: BatchServices, call: ApiRequest[None]) -> Han
 )
 async def create_schedule(services: BatchServices, call: ApiRequest[ScheduleOrder]) -> HandlerResult:
     """Run a job again and again."""
+    if call.body.command in IMPORTING:
+        raise OrderError("an import makes a new crawl, so it cannot be repeated", pointer="/command")
     made = services.schedules.add(call.body, services.folder.path(call.body.crawl))
     return ApiResponse(msgspec.json.encode(made), 201)
 

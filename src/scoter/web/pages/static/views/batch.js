@@ -2,6 +2,7 @@
 
 import { crawlView } from "./crawl.js";
 import { crawlsView } from "./crawls.js";
+import { importView, mergeView } from "./combined_crawls.js";
 import { hostsView, segmentsView, urlsView } from "./results.js";
 import { jobView, jobsView } from "./jobs.js";
 import { keysView } from "./keys.js";
@@ -22,6 +23,8 @@ export const batchMenu = [
 export const batchViews = [
   ["/", crawlsView],
   ["/new", newCrawlView],
+  ["/merge", mergeView],
+  ["/import", importView],
   ["/schedules", schedulesView],
   ["/keys", keysView],
   ["/crawl/:name", crawlView],

@@ -25,7 +25,7 @@ export async function jobsView({ name, go, signal }) {
         { caption: "Jobs" },
       )
     : empty("No job was started from here yet.");
-  return page(name, "jobs", "Jobs", panel("Run a command", commandForm(commands, async (order) => {
+  return page(name, "jobs", "Jobs", panel("Run a command", commandForm(commands.filter((each) => each.name !== "import-nutch-crawl"), async (order) => {
     const job = await post(path("crawls", name, "jobs"), order);
     go(place(name, `jobs/${job.id}`));
   })), panel("Jobs", list));

@@ -7,13 +7,16 @@ import { place } from "./crawl_head.js";
 
 const FIRST = ["scope", "rounds", "until_done", "top_n", "max_per_host", "agent"];
 
+export const NAME_HINT = "Becomes a folder: letters, digits, dots, dashes and underscores.";
+export const nameInput = () => h("input", { required: true, pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]{0,99}", autocomplete: "off", spellcheck: "false" });
+
 export async function newCrawlView({ go }) {
   const known = await get(path("commands"));
   const command = known.commands.find((each) => each.name === "crawl");
   const options = command.options.filter((each) => each.name !== "seeds");
   const first = optionInputs(FIRST.map((name) => options.find((each) => each.name === name)).filter(Boolean));
   const rest = optionInputs(options.filter((each) => !FIRST.includes(each.name)));
-  const name = h("input", { required: true, pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]{0,99}", autocomplete: "off", spellcheck: "false" });
+  const name = nameInput();
   const seeds = h("textarea", { required: true, rows: "5", spellcheck: "false", placeholder: "https://example.org/" });
   const settings = h("textarea", { rows: "3", spellcheck: "false", placeholder: "fetch.delay = 2s" });
   const failed = h("div");
@@ -42,7 +45,7 @@ export async function newCrawlView({ go }) {
   const form = h(
     "form",
     { class: "panel", onsubmit: start },
-    h("div", { class: "fields" }, field("Name", name, "Becomes a folder: letters, digits, dots, dashes and underscores.")),
+    h("div", { class: "fields" }, field("Name", name, NAME_HINT)),
     field("Seeds", seeds, "URLs to start from, one per line."),
     h("h2", null, "Scope and limits"),
     first.node,
@@ -50,7 +53,7 @@ export async function newCrawlView({ go }) {
     failed,
     h("div", { class: "row" }, button),
   );
-  return { title: "New crawl", node: h("div", null, h("h1", null, "Start a crawl"), form) };
+  return { title: "New crawl", node: h("div", null, h("h1", null, "Start a crawl"), h("p", null, "Or ", h("a", { href: "#/merge" }, "merge crawls"), " into a new one, or ", h("a", { href: "#/import" }, "import a Nutch crawl"), "."), form) };
 }
 
 export const lines = (text) => text.split("\n").map((line) => line.trim()).filter(Boolean);
