@@ -133,8 +133,7 @@ def test_crawl_on_a_cluster_has_the_tables_of_a_crawl_on_duckdb(tmp_path: Path, 
         bare = Path(sys.base_prefix) / "bin" / "python3"  # without any package
         with_archive = on(master, *packed.spark_conf, f"spark.pyspark.python={bare}")
         statistics = [
-            _run("domainstats", place, "--json", settings=more)
-            for place, more in ((shared, ()), (store, with_archive))
+            _run("domainstats", place, "--json", settings=more) for place, more in ((shared, ()), (store, with_archive))
         ]
         without = on(master, f"spark.pyspark.python={bare}")
         lacking = _run("domainstats", shared, settings=without)

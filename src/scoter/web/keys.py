@@ -135,11 +135,6 @@ class AccessControl:
             return Admission(key, problem(403, "scope", "The key does not allow this.", detail))
         return self._limited(key)
 
-    def can_read(self, token: str) -> bool:
-        """Return whether a token is that of a key that may read; does not count as a request."""
-        key = self._keys.check(token)
-        return key is not None and bool({"read", "admin"} & set(key.scopes))
-
     def _limited(self, key: ApiKey) -> Admission:
         if key.rate is None or key.rate <= 0:
             return Admission(key)

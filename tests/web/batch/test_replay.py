@@ -13,6 +13,7 @@ from tests.web.batch.crawls import BatchBench
 from tests.web.batch.test_sessions import OWN, log_in
 from tests.web.pages.illustrated_site import CRAWLED, START, illustrated_site
 
+from scoter.web.batch import archived_copies
 from scoter.web.batch.replay import CopyRewriter
 from scoter.web.batch.replay_tickets import LIFETIME, ReplayTickets
 from scoter.web.sessions import SessionAccess
@@ -111,9 +112,33 @@ async def test_a_ticket_expires_and_is_for_one_crawl() -> None:
     bench_access = SessionAccess(None, None, required=False)  # type: ignore[arg-type]  # not used without keys
     one, other = tickets.issue("one", {}), tickets.issue("other", {})
 
-    assert (tickets.crawl_of(one, bench_access), tickets.crawl_of(other, bench_access)) == ("one", "other")
+    assert [tickets.admit(each, bench_access)[0] for each in (one, other)] == ["one", "other"]
     now[0] = LIFETIME
-    assert tickets.crawl_of(one, bench_access) is None
+    assert tickets.admit(one, bench_access)[0] is None
+
+
+async def test_requests_with_a_ticket_count_against_the_limit_of_the_key(folder: Path) -> None:
+    bench = BatchBench(folder, required=True)
+    _, token = await bench.keys.create("slow", ["read"], rate=1.0)
+    page = await bench.client.get(PAGE, ("Authorization", f"Bearer {token}"))
+    address = addresses(page.body)[0]
+
+    refused = [await bench.client.get(address) for _ in range(5)]
+
+    assert [each.status for each in refused][-1] == 429
+    assert refused[-1].json["type"].endswith("key-rate")
+
+
+async def test_copies_are_found_beyond_the_nearest_segments(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = BatchBench(folder)
+    page = (await bench.client.get(PAGE)).body
+    monkeypatch.setattr(archived_copies, "_SEGMENTS", 0)
+
+    moved = await bench.client.get(address_of(page, START + "old"))
+    never = await bench.client.get(address_of(page, START + "never"))
+
+    assert b"The new place" in moved.body
+    assert never.status == 404
 
 
 def rewritten(markup: str) -> str:

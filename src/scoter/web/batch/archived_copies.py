@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from scoter.batch.crawldir import schemas
+from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.lookup import url_rows
 from scoter.batch.crawldir.segment import Segment, segment_sources
@@ -16,13 +18,17 @@ from scoter.batch.urls.seeds import with_scope
 from scoter.config import Config
 from scoter.core.chain import trace_normalize
 from scoter.core.url import Url, canonical
+from scoter.engine.sources import source_of
 from scoter.plugins import chain
+from scoter.store.tables import Table
 from scoter.store.warc import ArchiveFolder
 
 _HOPS: Final = 10
 _SEGMENTS: Final = 100
-"""Segments that are searched for a copy, the nearest first: a page may name many resources that none of them has."""
+"""Segments that are searched for any URL, the nearest first. A page may name many resources that no segment has, so the
+others are searched only for URLs that the crawl has fetched, as its crawldb says."""
 _NOT_MODIFIED: Final = 304
+_KNOWN: Final = ("key", "url", "status", "signature")
 
 
 class ArchivedCopy(Struct, frozen=True, kw_only=True):
@@ -43,7 +49,7 @@ def find_copy(crawl: CrawlDir, config: Config, url: str, *, segment: str = "", n
     start = segment or near
     if start:
         crawl.segment(start)  # raises if there is none
-    nearby = _by_distance(crawl.all_segments(), start)[:_SEGMENTS]
+    nearby = _by_distance(crawl.all_segments(), start)
     searched: Sequence[Segment] = [each for each in nearby if each.name == segment] if segment else nearby
     wanted, seen = canonical(url), set[str]()
     for _ in range(_HOPS):
@@ -77,15 +83,31 @@ def _by_distance(segments: Sequence[Segment], start: str) -> list[Segment]:
 def _find(
     crawl: CrawlDir, config: Config, url: Url, segments: Sequence[Segment]
 ) -> tuple[Segment, Mapping[str, Any]] | None:
-    found = next(_archived_rows(url, segments), None)
+    found = _nearest(crawl, url, segments)
     if found is None:
         scoped = with_scope(config, crawl)
         normal, _ = trace_normalize(
             url.text, chain("urlnormalizer", scoped), "default", scoped.urlnormalizer.loop_count
         )
         if normal is not None and normal.text != url.text:
-            found = next(_archived_rows(normal, segments), None)
+            found = _nearest(crawl, normal, segments)
     return found
+
+
+def _nearest(crawl: CrawlDir, url: Url, segments: Sequence[Segment]) -> tuple[Segment, Mapping[str, Any]] | None:
+    found = next(_archived_rows(url, segments[:_SEGMENTS]), None)
+    if found is None and len(segments) > _SEGMENTS and _was_fetched(crawl, url):
+        found = next(_archived_rows(url, segments[_SEGMENTS:]), None)
+    return found
+
+
+def _was_fetched(crawl: CrawlDir, url: Url) -> bool:
+    """Return whether the crawldb has a record of a URL that was fetched at least once."""
+    if not table_exists(crawl.crawldb):
+        return True
+    with Table.open(crawl.crawldb, schemas.CRAWLDB) as table:
+        row = next(url_rows(source_of(table, _KNOWN), url), None)
+    return row is not None and (row["status"] != "unfetched" or row["signature"] is not None)
 
 
 def _archived_rows(url: Url, segments: Sequence[Segment]) -> Iterator[tuple[Segment, Mapping[str, Any]]]:

@@ -16,10 +16,12 @@ from typing import Final
 from msgspec import Struct
 
 from scoter.core.bounded import BoundedMap
+from scoter.web.keys import Admission
 from scoter.web.sessions import SessionAccess, session_secret
 
 LIFETIME: Final = 3_600.0  # seconds
 MAX_TICKETS: Final = 10_000
+_TOO_MANY: Final = 429
 
 
 class ReplayTicket(Struct, frozen=True):
@@ -49,14 +51,17 @@ class ReplayTickets:
         self._all.put(ticket, ReplayTicket(crawl, token, secret, self._clock() + LIFETIME))
         return ticket
 
-    def crawl_of(self, ticket: str, access: SessionAccess) -> str | None:
-        """Return the crawl that a ticket is for, unless it has expired or its key or session has ended."""
+    def admit(self, ticket: str, access: SessionAccess) -> tuple[str | None, Admission]:
+        """Return the crawl that a ticket is for, unless it has expired or its key or session has ended.
+
+        The request counts as one of the key.
+        """
         found = self._all.get(ticket)
         if found is None or found.ends <= self._clock():
-            return None
-        if access.needs_key:
-            session = access.sessions.find(found.secret) if found.secret else None
-            token = found.token or (session.token if session is not None else "")
-            if not access.can_read(token):
-                return None
-        return found.crawl
+            return None, Admission()
+        if not access.needs_key:
+            return found.crawl, Admission()
+        session = access.sessions.find(found.secret) if found.secret else None
+        admission = access.admit_token(found.token or (session.token if session is not None else ""), "read")
+        is_valid = admission.refusal is None or admission.refusal.status == _TOO_MANY
+        return found.crawl if is_valid else None, admission

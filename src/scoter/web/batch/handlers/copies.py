@@ -117,16 +117,18 @@ async def replay_copy(services: BatchServices, call: ApiRequest[None]) -> Handle
         404: ResponseSpec("What is shown in its place.", None, "text/html", others=("image/svg+xml", "text/plain")),
     },
     query=ReplayQuery,
-    problems=(401, 409, 415),
+    problems=(401, 409, 415, 429),
     scope=None,
 )
 async def replay_linked(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
     """Return what a replayed page links to or contains; the ticket in its address stands for a key."""
     query: ReplayQuery = call.query
     ticket = call.path["ticket"]
-    name = services.tickets.crawl_of(ticket, services.access)
+    name, admission = services.tickets.admit(ticket, services.access)
     if name is None:
         return _NO_TICKET
+    if admission.refusal is not None:
+        return admission.refusal
     crawl = services.folder.crawl(name)
     found = await services.read(partial(find_copy, crawl, services.config(name), query.url, near=query.near))
     if found is None:
