@@ -18,6 +18,7 @@ from msgspec import Struct
 from scoter.api import StageTimes, Statistics
 from scoter.core.reply import Failed, Gone
 from scoter.live.context import Context
+from scoter.live.records import UrlRecord
 from scoter.web.keys import AccessControl
 
 Labels: TypeAlias = tuple[str, ...]
@@ -219,6 +220,12 @@ class ServiceMetrics:
             (self.robots if reason in _ROBOTS else self.errors).add(reason)
         for exchange in context.exchanges:
             self.bytes.add(by=len(exchange.body))
+
+    def announced(self, record: UrlRecord) -> None:
+        """Count a URL that another process has finished, by its event."""
+        self.urls.add(record.state.value)
+        if record.reason:
+            (self.robots if record.reason in _ROBOTS else self.errors).add(record.reason)
 
     def add(self, report: MetricsReport) -> None:
         """Add the report of a lookup process."""

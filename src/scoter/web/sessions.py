@@ -86,8 +86,11 @@ class Sessions:
         ends = self._clock() + self._lifetime
         session = StoredSession(_digest(secret), _sealed(token.encode("latin-1", "replace"), secret), ends)
         self._all.put(session.digest, session)
-        self._write()
+        self._changed(session.digest, session)
         return secret, datetime.fromtimestamp(ends, UTC)
+
+    async def shared(self) -> None:
+        """Wait until other servers know what has changed here, if there are any."""
 
     def find(self, secret: str) -> BrowserSession | None:
         """Return a session that has not ended."""
@@ -101,8 +104,20 @@ class Sessions:
 
     def end(self, secret: str) -> None:
         """End a session at once."""
-        if self._all.pop(_digest(secret)) is not None:
-            self._write()
+        digest = _digest(secret)
+        if self._all.pop(digest) is not None:
+            self._changed(digest, None)
+
+    def _changed(self, digest: bytes, session: StoredSession | None) -> None:
+        """Store a new session, or that one has ended."""
+        self._write()
+
+    def _learn(self, digest: bytes, session: StoredSession | None) -> None:
+        """Note a change that another server has made."""
+        if session is None:
+            self._all.pop(digest)
+        elif session.ends > self._clock():
+            self._all.put(digest, session)
 
     def _write(self) -> None:
         if self._file is None:

@@ -49,9 +49,15 @@ class KafkaClusterSettings(Section, frozen=True):
     key_file: Path | None = setting(None, "Private key of this client, in PEM format.")
     body_limit: Size = setting(
         Size(4 * 2**20),
-        "Maximum size of a message; the body of a response that does not fit is truncated.",
+        "Maximum size of a message; larger responses go through kafka.bodies, or are truncated.",
         at_least=64 * 1024,
         at_most=64 * 2**20,
+    )
+    bodies: str = setting(
+        "",
+        "Folder in an object store for responses that do not fit into a message: fetchers write them, workers read "
+        "and remove them; empty to truncate such bodies.",
+        example="s3://bucket/bodies",
     )
     fetch_lease: timedelta = setting(
         timedelta(seconds=2),

@@ -2,6 +2,7 @@
 
 - ``kafka``      connections to Kafka: options, errors, the sender of messages, topics
 - ``messages``   what is in the topics, and the dead-letter topic
+- ``faults``     what goes wrong with the servers: one log line each, and counts
 - ``offsets``    which messages of a partition are done (pure)
 - ``consumer``   the partitions of a group's member, and their messages
 - ``intake``     accepted URLs, as an api writes them
@@ -11,14 +12,18 @@
 - ``events``     events, read by number
 - ``rules``      domain rules in a compacted topic
 - ``cassandra``  connections to Cassandra, and the tables
+- ``clocks``     the wall clock that processes share
 - ``metadata``   records by URL
 - ``access``     API keys and message ids
 - ``robots``     the shared robots.txt cache
 - ``requests``   the worker's request queues, served by fetchers
+- ``large_replies``  replies that do not fit into a message, in an object store
+- ``role_reports``  faults and activity of workers and fetchers, for api processes
 - ``deliveries``  deliveries to callbacks
 - ``tail``       reads partitions without a consumer group
 - ``migration``  moves the data of a service between its directory and a cluster
-- ``fetcher``    a fetcher: partitions of domains, leases, and what it hands over
+- ``fetcher``    a fetcher: partitions of domains, leases
+- ``delays``     what a fetcher leaves to the next owner of its partitions
 
 ``docs/live-cluster.md`` has the design and the arguments for its guarantees.
 """

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from scoter.errors import ScoterError
 from scoter.live.clock import from_micros, to_micros, utc_now
 from scoter.live.cluster.cassandra import CassandraSession
+from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.keys import ApiKey, key_id_in, new_key, token_matches
 from scoter.live.records import Message
 
@@ -82,8 +83,8 @@ class CassandraKeys:
 
     async def read(self) -> None:
         """Read the keys now."""
-        rows = await self._session.run("SELECT value, used FROM keys WHERE part = ?", _PART)
-        found = [_key(*row) for row in rows if row[0] is not None]
+        rows = await self._session.run("SELECT id, value, used FROM keys WHERE part = ?", _PART)
+        found = [key for row in rows if row[1] is not None and (key := _key(*row)) is not None]
         self._keys = {key.id: key for key in sorted(found, key=lambda key: (key.created, key.id))}
 
     def check(self, token: str) -> ApiKey | None:
@@ -141,6 +142,12 @@ class CassandraKeys:
             self._uses[key] = max(at, self._uses.get(key, at))
 
 
-def _key(value: bytes, used: int | None) -> ApiKey:
-    key = _decode_key(value)
+def _key(name: str, value: bytes, used: int | None) -> ApiKey | None:
+    """Return a stored key; ``None`` if this version cannot read it, so that its token is invalid here."""
+    try:
+        key = _decode_key(value)
+    except msgspec.MsgspecError as error:
+        detail = f"the API key {name!r} is unreadable, perhaps written by a newer Scoter: {error}"
+        FAULTS.note("cassandra", FaultKind.UNREADABLE, detail, about=f"key {name}")
+        return None
     return key if used is None else replace(key, last_used=from_micros(used))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Self
+
+from msgspec import Struct
 
 from scoter.config.sections.cluster import CassandraSettings
 from scoter.errors import StoreUnavailable, UsageError
+from scoter.live.cluster.faults import FAULTS, FaultKind, cassandra_fault
 from scoter.live.cluster.kafka import password_of
 
 VERSION: Final = 1
 _CONSISTENCY: Final = {"one": "ONE", "quorum": "QUORUM", "local-quorum": "LOCAL_QUORUM"}
-_TABLES: Final = (
+_CREATED: Final = (
     "CREATE TABLE IF NOT EXISTS records (url text PRIMARY KEY, value blob)",
     "CREATE TABLE IF NOT EXISTS aliases (url text PRIMARY KEY, value blob)",
     "CREATE TABLE IF NOT EXISTS messages (id text PRIMARY KEY, urls blob, is_stored boolean)",
@@ -25,11 +28,44 @@ _FACTS: Final = "CREATE TABLE IF NOT EXISTS facts (name text PRIMARY KEY, value 
 _log = logging.getLogger(__name__)
 
 
+class TableSchema(Struct, frozen=True):
+    """The tables that this version of Scoter uses.
+
+    ``upgrades`` has the statements that lead from a version to the next one. They may be repeated, and leave the tables
+    usable for processes of the version before: all of them run while processes are replaced one after the other.
+    """
+
+    version: int = VERSION
+    tables: tuple[str, ...] = _CREATED
+    upgrades: Mapping[int, tuple[str, ...]] = {}
+
+    def statements_from(self, version: int | None, where: str) -> list[str]:
+        """Return what leads from a stored version to this one; raise ``UsageError`` if nothing does."""
+        if version is None or version == self.version:
+            return list(self.tables)
+        if version > self.version:
+            raise UsageError(
+                f"its tables were written by a newer Scoter (version {version}, this one knows {self.version})",
+                where=where,
+                hint="Upgrade this process.",
+            )
+        missing = [each for each in range(version, self.version) if each not in self.upgrades]
+        if missing:
+            raise UsageError(
+                f"its tables have version {version}, which this Scoter cannot upgrade to version {self.version}",
+                where=where,
+                hint="Upgrade with an older Scoter first, or choose a new keyspace.",
+            )
+        upgrades = [statement for each in range(version, self.version) for statement in self.upgrades[each]]
+        return [*upgrades, *self.tables]
+
+
 class CassandraSession:
     """A connection to the service's keyspace. Its failures are ``StoreUnavailable``."""
 
-    def __init__(self, settings: CassandraSettings) -> None:
+    def __init__(self, settings: CassandraSettings, schema: TableSchema = TableSchema()) -> None:  # noqa: B008 frozen
         self._settings = settings
+        self._schema = schema
         self._prepared: dict[str, Any] = {}
         self._session: Any = None
         self._errors: tuple[type[Exception], ...] = ()
@@ -46,7 +82,7 @@ class CassandraSession:
         await self.close()
 
     async def open(self) -> None:
-        """Connect, and create what is missing; raise ``UsageError`` if the tables are newer than this version."""
+        """Connect, create what is missing, and upgrade older tables; raise ``UsageError`` if that is impossible."""
         import acsylla
         from acsylla.errors import CassException
 
@@ -100,16 +136,15 @@ class CassandraSession:
         await session.query(_FACTS)
         found = (await session.query("SELECT value FROM facts WHERE name = 'version'")).first()
         version = None if found is None else found.as_tuple()[0]
-        if version is not None and version > VERSION:
-            raise UsageError(
-                f"its tables were written by a newer Scoter (version {version}, this one knows {VERSION})",
-                where=f"cassandra.keyspace = {settings.keyspace}",
-                hint="Upgrade this process.",
-            )
-        for table in _TABLES:
-            await session.query(table)
-        if version is None:
-            await session.query("INSERT INTO facts (name, value) VALUES ('version', ?)", (VERSION,))
+        schema = self._schema
+        for statement in schema.statements_from(version, f"cassandra.keyspace = {settings.keyspace}"):
+            await session.query(statement)
+        if version != schema.version:
+            await session.query("INSERT INTO facts (name, value) VALUES ('version', ?)", (schema.version,))
+            if version is not None:
+                _log.warning(
+                    "upgraded the tables of %s from version %d to %d", settings.keyspace, version, schema.version
+                )
 
     async def close(self) -> None:
         """Close the connections."""
@@ -156,4 +191,10 @@ class CassandraSession:
 
     def _trouble(self, error: Exception) -> StoreUnavailable:
         self.failures += 1
-        return StoreUnavailable(f"Cassandra: {str(error).strip() or type(error).__name__}")
+        text = str(error).strip() or type(error).__name__
+        kind = cassandra_fault(error)
+        if kind is FaultKind.FAILED:
+            FAULTS.count("cassandra", kind)  # whoever asked logs it
+        else:
+            FAULTS.note("cassandra", kind, text)
+        return StoreUnavailable(f"Cassandra: {text}")

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.live.clock import lease_now
-from scoter.live.cluster.kafka import LoggedErrors, client_options, quiet_logger
+from scoter.live.cluster.kafka import client_options, note_error, quiet_logger
 from scoter.live.cluster.offsets import PartitionOffsets, decoded_offsets
 
 _BATCH: Final = 500
@@ -59,13 +59,14 @@ def within_time(work: Callable[[], Any], seconds: float) -> Any:
 
 
 class ReceivedMessage(Struct, frozen=True):
-    """A message of a partition."""
+    """A message of a partition; ``appended`` is the time of the broker in seconds, if the topic has it."""
 
     place: Place
     offset: int
     value: bytes | None
     key: bytes | None = None
     headers: tuple[tuple[str, bytes], ...] = ()
+    appended: float | None = None
 
 
 class PartitionOwner(Protocol):
@@ -131,7 +132,7 @@ class GroupMember:
                 "isolation.level": "read_committed",
                 "fetch.wait.max.ms": 500,  # a message ends the wait
                 "queued.max.messages.kbytes": 16_384,
-                "error_cb": LoggedErrors(name),
+                "error_cb": note_error,
                 "on_commit": self._on_commit,
             },
             logger=quiet_logger(),

@@ -23,6 +23,7 @@ from scoter.errors import ScoterError
 from scoter.live.clock import lease_now, utc_now
 from scoter.live.cluster.cassandra import CassandraSession
 from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
+from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.cluster.kafka import TopicNames
 from scoter.live.cluster.messages import UnreadableMessage, event_values
 from scoter.live.journal_rules import MOST_GIVEN_UP
@@ -32,7 +33,7 @@ CALLBACK: Final = "callback"
 """The header of an event whose message has a callback."""
 _PART: Final = 0
 _PUT: Final = "INSERT INTO deliveries (part, id, value) VALUES (?, ?, ?) USING TTL ?"
-_ALL: Final = "SELECT value FROM deliveries WHERE part = ?"
+_ALL: Final = "SELECT id, value FROM deliveries WHERE part = ?"
 _DELETE: Final = "DELETE FROM deliveries WHERE part = ? AND id = ?"
 _KEPT: Final = 8 * 86_400  # seconds: retried for a day, and listed for a week after they were given up
 _GIVEN_UP_FOR: Final = timedelta(days=7)
@@ -171,7 +172,17 @@ class CassandraDeliveries:
         return len(gone)
 
     async def _stored(self) -> list[StoredDelivery]:
-        return [_decoder.decode(value) for (value,) in await self._session.run(_ALL, _PART)]
+        rows = await self._session.run(_ALL, _PART)
+        return [found for name, value in rows if (found := _decoded(name, value)) is not None]
+
+
+def _decoded(name: str, value: bytes) -> StoredDelivery | None:
+    try:
+        return _decoder.decode(value)
+    except msgspec.MsgspecError as error:
+        detail = f"the delivery {name} is unreadable, perhaps written by a newer Scoter: {error}"
+        FAULTS.note("cassandra", FaultKind.UNREADABLE, detail, about=f"delivery {name}")
+        return None
 
 
 def _row(stored: StoredDelivery) -> tuple[int, str, bytes, int]:
@@ -186,7 +197,8 @@ def delivery_of(message: ReceivedMessage) -> Delivery | None:
     try:
         event = replace(event_values.decode(message.value), number=message.offset + 1)
     except UnreadableMessage as error:
-        _log.error("unreadable event at offset %d: %s", message.offset, error)
+        place = f"event at offset {message.offset}"
+        FAULTS.note("kafka", FaultKind.UNREADABLE, f"unreadable {place}: {error}", about=place)
         return None
     # The same id each time, should the event be read again.
     name = uuid5(NAMESPACE_URL, f"{message.place[0]}/{message.offset}")

@@ -6,7 +6,6 @@ Every api process reads the topic as it grows and keeps the latest events in mem
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -15,13 +14,13 @@ from msgspec.structs import replace
 
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.live.cluster.consumer import ReceivedMessage
+from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.cluster.kafka import TopicNames
 from scoter.live.cluster.messages import UnreadableMessage, event_values
 from scoter.live.cluster.tail import TopicTail, read_partition
 from scoter.live.records import Event
 
 _CACHED: Final = 5_000
-_log = logging.getLogger(__name__)
 
 
 class KafkaEvents:
@@ -81,5 +80,6 @@ class KafkaEvents:
                 events.append(replace(event_values.decode(message.value), number=message.offset + 1))
             except UnreadableMessage as error:
                 self.unreadable += 1
-                _log.error("unreadable event at offset %d: %s", message.offset, error)
+                place = f"event at offset {message.offset}"
+                FAULTS.note("kafka", FaultKind.UNREADABLE, f"unreadable {place}: {error}", about=place)
         return events

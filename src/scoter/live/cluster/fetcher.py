@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
@@ -22,27 +22,19 @@ from scoter.core.url import queue_key
 from scoter.errors import ScoterError
 from scoter.live.clock import lease_now, utc_now
 from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
+from scoter.live.cluster.delays import SharedDelays
+from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.cluster.kafka import KafkaSender, OutgoingMessage, TopicNames, is_too_large
-from scoter.live.cluster.messages import (
-    RETURNED,
-    TAKEN,
-    DeadLetter,
-    FetchFrame,
-    LearntDelay,
-    UnreadableMessage,
-    fetch_frames,
-    learnt_delays,
-)
+from scoter.live.cluster.large_replies import large_replies
+from scoter.live.cluster.messages import DeadLetter, FetchFrame, UnreadableMessage, fetch_frames
 from scoter.live.cluster.offsets import ENDS
 from scoter.live.cluster.requests import reply_partition
 from scoter.live.cluster.suspects import MOST_TRIALS, SuspectQueue
-from scoter.live.cluster.tail import TopicTail, read_partition
+from scoter.live.cluster.tail import TopicTail
 from scoter.live.workers.lease import GRACE
 from scoter.live.workers.requests import abandoned_reply, crashing_reply, oversized_reply
-from scoter.live.workers.shards import shard_of
 from scoter.live.workers.wire import (
     CrawlDelayNotice,
-    DomainHold,
     GrantShards,
     HopDone,
     HopRefused,
@@ -60,12 +52,11 @@ from scoter.live.workers.wire import (
 )
 from scoter.live.workers.worker import LiveWorker
 
-_MOST_DELAYS: Final = 1_000_000  # learnt delays of one partition
 _MOST_OPEN: Final = 2_000  # requests of one partition that are held
 _RETRY: Final = 1.0
+_STORE_ATTEMPTS: Final = 2
 _FORWARD_TIMEOUT: Final = 60.0
 _STOP_TIMEOUT: Final = 30.0
-_SAME_HOLD: Final = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -104,15 +95,14 @@ class FetcherRole:
         clock: Callable[[], datetime] = utc_now,
         now: Callable[[], float] = lease_now,
     ) -> None:
+        self._large = large_replies(config.kafka.bodies)
         self._settings = config.kafka
         self._names = TopicNames(config.kafka.prefix)
-        self._partitions = config.kafka.partitions
         self._lease = config.kafka.fetch_lease.total_seconds()
-        self._delay = config.fetch.delay.total_seconds()
+        self._delays = SharedDelays(config, sender, name, clock=clock, now=now)
         self._sender = sender
         self._name = name
         self._dead = dead
-        self._clock = clock
         self._now = now
         self.worker: LiveWorker | None = None
         self.member: GroupMember | None = None
@@ -121,7 +111,6 @@ class FetcherRole:
         self._returning: dict[int, asyncio.Event] = {}
         self._taking: dict[int, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._holds: dict[str, datetime] = {}
         self._counterpart: FetchFrame | None = None  # the worker that was heard of last
         self._inbox = TopicTail(
             self._settings, self._names.replies, reply_partition(name), self._receive_reply, name=f"{name}-inbox"
@@ -169,7 +158,7 @@ class FetcherRole:
         try:
             async with asyncio.timeout(_STOP_TIMEOUT):
                 await asyncio.gather(*(each.wait() for each in waiting))
-                await self._sender.send([self._mark(shard, RETURNED) for shard in held])
+                await self._delays.give_back(held)
         except (TimeoutError, ScoterError) as error:
             _log.warning("partitions were not returned in order: %s", error or "requests took too long")
 
@@ -210,11 +199,7 @@ class FetcherRole:
         """Read what the former owner has left, and start with a partition."""
         while True:
             try:
-                found = await asyncio.to_thread(
-                    read_partition, self._settings, self._names.delays, shard, 0, _MOST_DELAYS
-                )
-                is_free, holds = self._left_over(found)
-                await self._sender.send([self._mark(shard, TAKEN)])
+                is_free, holds = await self._delays.take(shard)
                 break
             except ScoterError as error:
                 _log.warning("cannot take over partition %d yet: %s", shard, error)
@@ -233,50 +218,6 @@ class FetcherRole:
             assert isinstance(hop, MakeHop)  # noqa: S101 - checked when it was received
             self._ask(order, hop)
 
-    def _left_over(self, found: Sequence[ReceivedMessage]) -> tuple[bool, list[DomainHold]]:
-        """Return whether nobody makes requests to a partition's domains, and their holds."""
-        latest: dict[str, LearntDelay] = {}
-        for message in found:
-            try:
-                each = learnt_delays.decode(message.value)
-            except UnreadableMessage as error:
-                _log.error("unreadable delay at offset %d: %s", message.offset, error)
-                continue
-            latest.pop(each.domain, None)  # so that the order is that of the last messages
-            latest[each.domain] = each
-        order = list(latest)
-        taken, returned = latest.pop(TAKEN, None), latest.pop(RETURNED, None)
-        # The former owner may have returned the partition too late, when somebody else had taken it.
-        is_free = taken is None or (
-            returned is not None and returned.owner == taken.owner and order.index(RETURNED) > order.index(TAKEN)
-        )
-        wall, now = self._clock(), self._now()
-        holds = []
-        for each in latest.values():
-            left = (each.hold_until - wall).total_seconds() if each.hold_until is not None else 0.0
-            # Wall clocks may differ: never wait for longer than a day.
-            until = now + max(min(left, 86_400.0), each.pause)
-            holds.append(DomainHold(each.domain, until, each.pause))
-        return is_free, holds
-
-    def _mark(self, shard: int, what: str) -> OutgoingMessage:
-        return self._delay_message(shard, LearntDelay(what, owner=self._name))
-
-    def _delay_message(self, shard: int, delay: LearntDelay) -> OutgoingMessage:
-        return OutgoingMessage(self._names.delays, learnt_delays.encode(delay), delay.domain.encode(), shard)
-
-    def _learn(self, domain: str, pause: float, hold: float) -> None:
-        """Leave a delay to later owners, if it is longer than the configured one."""
-        until = self._clock() + timedelta(seconds=hold) if hold > max(pause, self._delay) + _SAME_HOLD else None
-        known = self._holds.get(domain)
-        if until is None and pause <= self._delay:
-            return
-        if until is not None and known is not None and until - known < timedelta(seconds=_SAME_HOLD):
-            return
-        if until is not None:
-            self._holds[domain] = until
-        self._sender.put(self._delay_message(shard_of(domain, self._partitions), LearntDelay(domain, pause, until)))
-
     # The worker's core
 
     def send(self, message: WireMessage) -> None:
@@ -287,7 +228,7 @@ class FetcherRole:
                     if (event := self._returning.pop(shard, None)) is not None:
                         event.set()
             case CrawlDelayNotice(domain, pause):
-                self._learn(domain, pause, 0.0)
+                self._delays.learn(domain, pause, 0.0)
             case RobotsQuery() | RobotsUpdate():
                 self._send_counterpart(message)
             case MakeHop():
@@ -311,9 +252,32 @@ class FetcherRole:
         if isinstance(message, HopDone):
             hop = decoded(order.frame.kind, order.frame.frame)
             assert isinstance(hop, MakeHop)  # noqa: S101 - checked when it was received
-            self._learn(queue_key(hop.request.url, "domain"), message.pause, message.hold)
+            self._delays.learn(queue_key(hop.request.url, "domain"), message.pause, message.hold)
         kind, frame = encoded(message)
-        reply = FetchFrame(order.frame.sender, self._name, reply_partition(self._name), kind, frame)
+        if isinstance(message, HopDone) and len(frame) > self._settings.body_limit and self._large is not None:
+            self._spawn(self._answer_stored(order, message, kind, frame))
+        else:
+            self._send_reply(order, message, self._frame(order, kind, frame))
+
+    def _frame(self, order: _FetchOrder, kind: int, frame: bytes) -> FetchFrame:
+        return FetchFrame(order.frame.sender, self._name, reply_partition(self._name), kind, frame)
+
+    async def _answer_stored(self, order: _FetchOrder, message: HopDone[Reply], kind: int, frame: bytes) -> None:
+        """Send a reply through the object store; if that fails, the URL fails, and nobody else is delayed."""
+        assert self._large is not None  # noqa: S101 - checked by the caller
+        for attempt in range(_STORE_ATTEMPTS):
+            try:
+                name = await self._large.put(frame)
+            except ScoterError as error:
+                why = str(error)
+                await asyncio.sleep(_RETRY * 2**attempt)
+            else:
+                reply = msgspec.structs.replace(self._frame(order, kind, b""), stored=name, hop=message.id)
+                self._send_reply(order, message, reply)
+                return
+        self._answer_oversized(order, message, why)
+
+    def _send_reply(self, order: _FetchOrder, message: WireMessage, reply: FetchFrame) -> None:
         loop = asyncio.get_running_loop()
 
         def report(error: Any, delivered: Any) -> None:
@@ -331,11 +295,12 @@ class FetcherRole:
         if self.member is not None and self.member.owns(order.place):
             self.answer(order, message)
 
-    def _answer_oversized(self, order: _FetchOrder, message: HopDone[Reply]) -> None:
+    def _answer_oversized(self, order: _FetchOrder, message: HopDone[Reply], why: str = "kafka.body_limit") -> None:
         hop = decoded(order.frame.kind, order.frame.frame)
         assert isinstance(hop, MakeHop)  # noqa: S101 - checked when it was received
         self.oversized += 1
-        _log.error("the reply of %r is too large for Kafka (kafka.body_limit)", hop.request.url.text)
+        url = hop.request.url.text
+        FAULTS.note("kafka", FaultKind.TOO_LARGE, f"the reply of {url!r} is too large for Kafka ({why})", about=url)
         self.answer(order, msgspec.structs.replace(message, reply=oversized_reply(hop.request), read=None))
 
     def _finish(self, order: _FetchOrder) -> None:
@@ -400,7 +365,7 @@ class FetcherRole:
                     self._tell(decoded(frame.kind, frame.frame))
             except (UnreadableMessage, msgspec.DecodeError) as error:
                 self.unreadable += 1
-                _log.error("unreadable answer at offset %d: %s", message.offset, error)
+                FAULTS.note("kafka", FaultKind.UNREADABLE, f"unreadable answer at offset {message.offset}: {error}")
 
     # Background
 
@@ -412,6 +377,7 @@ class FetcherRole:
 
     def _bury(self, message: ReceivedMessage, why: str) -> None:
         self.unreadable += 1
+        FAULTS.count("kafka", FaultKind.UNREADABLE)
         _log.error("unreadable message in %s, partition %d, offset %d: %s", *message.place, message.offset, why)
         self._spawn(self._bury_now(message, DeadLetter(*message.place, message.offset, why)))
 

@@ -22,6 +22,7 @@ from scoter.config.sections.live import LiveSettings
 from scoter.errors import StoreUnavailable
 from scoter.live.clock import lease_now, utc_now
 from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
+from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.cluster.intake import EntryNumbers
 from scoter.live.cluster.kafka import TopicNames
 from scoter.live.cluster.messages import AcceptedUrl, DeadLetter, UnreadableMessage, accepted_urls
@@ -225,6 +226,7 @@ class WorkerJournal:
 
     def _bury(self, message: ReceivedMessage, why: str) -> None:
         self.unreadable += 1
+        FAULTS.count("kafka", FaultKind.UNREADABLE)
         letter = DeadLetter(*message.place, message.offset, why)
         _log.error("unreadable message in %s, partition %d, offset %d: %s", *message.place, message.offset, why)
         if self._dead is not None:

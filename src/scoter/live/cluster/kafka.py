@@ -16,6 +16,7 @@ from msgspec import Struct
 from scoter.config.sections.cluster import CassandraSettings, KafkaClusterSettings
 from scoter.config.sections.live import LiveSettings
 from scoter.errors import ConfigError, StoreUnavailable, UsageError
+from scoter.live.cluster.faults import FAULTS, kafka_fault
 from scoter.live.records import Priority
 
 REPLY_PARTITIONS: Final = 16
@@ -28,10 +29,9 @@ _SECURITY: Final = {
 _LINGER: Final = 2  # milliseconds that a message waits for others
 _OVERHEAD: Final = 64 * 1024
 _TEN_MINUTES: Final = 600_000
+_ONE_DAY: Final = 86_400_000  # longer than a session lasts
 _TWO_WEEKS: Final = 14 * 86_400_000
 _POLL: Final = 0.5  # seconds; a report ends the wait
-_LOG_EVERY: Final = 60.0  # seconds
-_log = logging.getLogger(__name__)
 
 
 class TopicNames(Struct, frozen=True):
@@ -65,6 +65,14 @@ class TopicNames(Struct, frozen=True):
     @property
     def rules(self) -> str:
         return f"{self.prefix}.rules"
+
+    @property
+    def sessions(self) -> str:
+        return f"{self.prefix}.sessions"
+
+    @property
+    def reports(self) -> str:
+        return f"{self.prefix}.reports"
 
     @property
     def dead(self) -> str:
@@ -140,27 +148,13 @@ def _is_readable(path: Path) -> bool:
     return True
 
 
-_logged: dict[int, float] = {}  # by the code of an error: when it was logged last
-
-
-class LoggedErrors:
-    """Logs what a client reports, each reason once per minute and process."""
-
-    def __init__(self, client: str, timer: Callable[[], float] = time.monotonic) -> None:
-        self._client = client
-        self._timer = timer
-        self.count = 0
-
-    def __call__(self, error: Any) -> None:
-        self.count += 1
-        now = self._timer()
-        if now - _logged.get(error.code(), -_LOG_EVERY) >= _LOG_EVERY:
-            _logged[error.code()] = now
-            _log.warning("kafka (%s): %s", self._client, error.str())
+def note_error(error: Any) -> None:
+    """Log and count what a client reports (``error_cb``)."""
+    FAULTS.note("kafka", kafka_fault(error), error.str())
 
 
 class _Sink(logging.Handler):
-    """Drops librdkafka's own log lines: ``LoggedErrors`` reports what matters."""
+    """Drops librdkafka's own log lines: ``note_error`` reports what matters."""
 
     def emit(self, record: logging.LogRecord) -> None:
         pass
@@ -192,6 +186,14 @@ def is_too_large(error: Any) -> bool:
     return hasattr(found, "code") and found.code() == KafkaError.MSG_SIZE_TOO_LARGE
 
 
+def append_time(message: Any) -> float | None:
+    """Return when the broker stored a message, in seconds by its clock; ``None`` if the topic has other times."""
+    from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME
+
+    kind, milliseconds = message.timestamp()
+    return milliseconds / 1000 if kind == TIMESTAMP_LOG_APPEND_TIME else None
+
+
 class OutgoingMessage(Struct, frozen=True):
     """A message to send."""
 
@@ -217,7 +219,7 @@ class KafkaSender:
             "linger.ms": _LINGER,
             "message.timeout.ms": timeout,
             "compression.type": "lz4",
-            "error_cb": LoggedErrors(name),
+            "error_cb": note_error,
             **options,
         }
         self._fails = confluent_kafka.KafkaException
@@ -321,9 +323,12 @@ def topic_plan(settings: KafkaClusterSettings, live: LiveSettings) -> Mapping[st
         **dict.fromkeys(names.intakes, (many, kept)),
         names.requests: (many, kept),
         names.replies: (REPLY_PARTITIONS, {"retention.ms": str(_TEN_MINUTES), **large}),
-        names.delays: (many, compacted),
+        # The time of the broker: clocks of fetchers may differ.
+        names.delays: (many, {**compacted, "message.timestamp.type": "LogAppendTime"}),
         names.events: (1, {"retention.ms": events_for, **large}),
         names.rules: (1, compacted),
+        names.sessions: (1, {**compacted, "cleanup.policy": "compact,delete", "retention.ms": str(_ONE_DAY)}),
+        names.reports: (1, {"retention.ms": str(_TEN_MINUTES)}),
         names.dead: (1, {"retention.ms": str(_TWO_WEEKS), **large}),
     }
 
@@ -332,7 +337,7 @@ def admin_client(settings: KafkaClusterSettings, name: str) -> Any:
     """Return a client for topics and groups."""
     from confluent_kafka.admin import AdminClient
 
-    options: dict[str, Any] = {**client_options(settings), "client.id": name, "error_cb": LoggedErrors(name)}
+    options: dict[str, Any] = {**client_options(settings), "client.id": name, "error_cb": note_error}
     return AdminClient(options, logger=quiet_logger())
 
 

@@ -35,7 +35,7 @@ class FetchFrame(Struct, frozen=True, array_like=True):
     """A message of ``workers.wire`` between a worker and a fetcher.
 
     ``receiver`` is empty if it is for the owner of the domain. Replies go to ``sender``, at its partition of the topic
-    of replies.
+    of replies. A large reply is ``stored`` under a name in an object store instead, and ``hop`` is the id of its hop.
     """
 
     receiver: str
@@ -43,19 +43,23 @@ class FetchFrame(Struct, frozen=True, array_like=True):
     partition: int
     kind: int
     frame: bytes
+    stored: str = ""
+    hop: int = 0
 
 
 class LearntDelay(Struct, frozen=True, array_like=True):
     """What a fetcher leaves to the next owner of a partition.
 
-    With a domain: the seconds between requests to it, and the wall time until which it is on hold. With ``TAKEN`` or
-    ``RETURNED`` in its place: ``owner`` has taken the partition, or has returned it and makes no more requests.
+    With a domain: the seconds between requests to it, the wall time until which it is on hold, and for how many seconds
+    that was when the message was written. With ``TAKEN`` or ``RETURNED`` in its place: ``owner`` has taken the
+    partition, or has returned it and makes no more requests.
     """
 
     domain: str
     pause: float = 0.0
     hold_until: datetime | None = None
     owner: str = ""
+    hold: float = 0.0
 
 
 class DeadLetter(Struct, frozen=True):

@@ -15,6 +15,7 @@ from typing import Final
 from scoter.core.bounded import BoundedMap
 from scoter.live.clock import from_micros, lease_now, to_micros, utc_now
 from scoter.live.cluster.cassandra import CassandraSession
+from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.ports import StoredRecord
 
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -61,7 +62,9 @@ class CassandraMetadata:
             chunks = [missing[start : start + _TOGETHER] for start in range(0, len(missing), _TOGETHER)]
             for rows in await asyncio.gather(*(self._session.run(_MANY[table], chunk) for chunk in chunks)):
                 found |= {
-                    url: value[_HEAD.size :] for url, value in rows if value and _HEAD.unpack_from(value)[1] > now
+                    url: value[_HEAD.size :]
+                    for url, value in rows
+                    if _is_readable(url, value) and _HEAD.unpack_from(value)[1] > now
                 }
         return found
 
@@ -82,7 +85,8 @@ class CassandraMetadata:
         now = self._clock()
         for table in _TABLES:
             for _, value in await self._session.run(_GET[table], url):
-                stored = _unpacked(url, value, is_direct=table == "records") if value else None
+                is_direct = table == "records"
+                stored = _unpacked(url, value, is_direct=is_direct) if _is_readable(url, value) else None
                 # The TTL counts whole seconds of Cassandra's clock; the record knows better.
                 if stored is not None and now < stored.expires_at + stored.stale_for * is_stale_allowed:
                     return stored
@@ -94,6 +98,16 @@ def _packed(row: StoredRecord, now: datetime) -> tuple[str, bytes, int, int]:
     stale = row.stale_for // _MICROSECOND
     lives = -((to_micros(now) - expires - stale) // _SECOND)
     return row.url, _HEAD.pack(fetched, expires, stale) + row.value, fetched, min(lives, _LONGEST_TTL)
+
+
+def _is_readable(url: str, value: bytes | None) -> bool:
+    """Return whether a row has a record; an unreadable one is like none, so the URL is fetched again."""
+    if not value:
+        return False
+    if len(value) > _HEAD.size:
+        return True
+    FAULTS.note("cassandra", FaultKind.UNREADABLE, f"the record of {url!r} is unreadable", about=f"record {url}")
+    return False
 
 
 def _unpacked(url: str, value: bytes, *, is_direct: bool) -> StoredRecord:
@@ -113,7 +127,8 @@ async def read_all(session: CassandraSession) -> AsyncIterator[StoredRecord]:
     for table in reversed(_TABLES):
         async for rows in session.pages(f"SELECT url, value FROM {table}"):  # noqa: S608
             for url, value in rows:
-                yield _unpacked(url, value, is_direct=table == "records")
+                if _is_readable(url, value):
+                    yield _unpacked(url, value, is_direct=table == "records")
 
 
 class CachedRecords:

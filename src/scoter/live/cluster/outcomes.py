@@ -24,8 +24,16 @@ from scoter.errors import StoreUnavailable
 from scoter.live.clock import utc_now
 from scoter.live.cluster.consumer import GroupMember, Place, within_time
 from scoter.live.cluster.deliveries import CALLBACK
+from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.cluster.journal import WorkerJournal
-from scoter.live.cluster.kafka import LoggedErrors, OutgoingMessage, client_options, quiet_logger, store_trouble
+from scoter.live.cluster.kafka import (
+    OutgoingMessage,
+    client_options,
+    is_too_large,
+    note_error,
+    quiet_logger,
+    store_trouble,
+)
 from scoter.live.cluster.messages import AcceptedUrl, event_values
 from scoter.live.ports import MetadataStore, RedirectHandover, StoredRecord, UrlOutcome
 from scoter.live.records import Event, Priority, State, UrlRecord
@@ -79,6 +87,7 @@ class OutcomeTransactions(BatchThread):
         self._name = name
         self._seconds = settings.timeout.total_seconds()
         self._producer: Any = None
+        self._is_reduced = False  # an event of the batch is too large for its topic
         self._last = 0.0
         self.count = 0
         self.aborted = 0
@@ -95,12 +104,14 @@ class OutcomeTransactions(BatchThread):
 
     def _carry_out(self, batch: Sequence[ThreadedCall]) -> None:
         time.sleep(max(0.0, self._last + _APART - time.monotonic()))
+        self._is_reduced = False
         error: BaseException | None = None
         for attempt in range(_ATTEMPTS):
             try:
                 self._within_time(partial(self._commit, batch, is_repeated=attempt > 0))
             except Exception as raised:
                 error = raised
+                self._is_reduced = self._is_reduced or is_too_large(raised)
                 self._abort(raised)
                 time.sleep(_PAUSE * 2**attempt)
             else:
@@ -165,6 +176,8 @@ class OutcomeTransactions(BatchThread):
             def report(error: Any, message: Any) -> None:
                 if error is None:
                     numbers[at] = message.offset() + 1
+                elif is_too_large(error):  # the topic allows less than the settings
+                    self._is_reduced = True
 
             return report
 
@@ -179,9 +192,8 @@ class OutcomeTransactions(BatchThread):
                 producer.produce(to.topic, to.value, to.key, partition=to.partition)
                 continue
             headers = [(CALLBACK, work.callback.encode())] if work.callback else None
-            producer.produce(
-                self._topic, event_values.encode(work.event), partition=0, headers=headers, on_delivery=reporter(at)
-            )
+            value = self._event_value(work.event)
+            producer.produce(self._topic, value, partition=0, headers=headers, on_delivery=reporter(at))
         producer.send_offsets_to_transaction(claim.positions, claim.membership, self._seconds)
         producer.commit_transaction(self._seconds)
         producer.poll(0)
@@ -192,6 +204,17 @@ class OutcomeTransactions(BatchThread):
                 finished = replace(finished, event=replace(finished.event, number=numbers.get(at, 0)))
             call.result = finished
         self._member.in_loop(lambda: self._member.finish_all(claim.done))
+
+    def _event_value(self, event: Event) -> bytes:
+        """Return an event as a message. One that is too large is announced without what its page says."""
+        value = event_values.encode(event)
+        if len(value) < self._settings.body_limit and not self._is_reduced:
+            return value
+        record, detail = event.record, "the record is too large for an event; look it up"
+        if not self._is_reduced:
+            FAULTS.note("kafka", FaultKind.TOO_LARGE, f"the event of {event.url!r} is too large", about=event.url)
+        small = replace(record, metadata=None, related=None, hops=(), detail=record.detail or detail)
+        return event_values.encode(replace(event, record=small))
 
     def _opened(self) -> Any:
         import confluent_kafka
@@ -205,7 +228,7 @@ class OutcomeTransactions(BatchThread):
                     "transaction.timeout.ms": round(min(self._seconds, _LONGEST) * 1000),
                     "linger.ms": 1,
                     "compression.type": "lz4",
-                    "error_cb": LoggedErrors(self._name),
+                    "error_cb": note_error,
                 },
                 logger=quiet_logger(),
             )
@@ -299,7 +322,12 @@ class ClusterOutcomes:
 
     async def _has_good(self, url: str) -> bool:
         found = await self._metadata.last(url)
-        return found is not None and found.is_direct and _decode_record(found.value).state is State.OK
+        if found is None or not found.is_direct:
+            return False
+        try:
+            return _decode_record(found.value).state is State.OK
+        except msgspec.MsgspecError:  # written by another version
+            return False
 
     # RedirectHandovers
 

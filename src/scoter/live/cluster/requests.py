@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import logging
 import os
 from collections.abc import Coroutine, Iterator, Sequence
 from typing import Any, Final
@@ -16,17 +15,20 @@ from typing import Any, Final
 import msgspec
 
 from scoter.config.sections.cluster import KafkaClusterSettings
+from scoter.core.reply import Failed, Reason
 from scoter.core.url import queue_key
+from scoter.errors import ScoterError, StoreUnavailable
 from scoter.live.cluster.consumer import ReceivedMessage
+from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.cluster.kafka import REPLY_PARTITIONS, KafkaSender, OutgoingMessage, TopicNames
+from scoter.live.cluster.large_replies import large_replies
 from scoter.live.cluster.messages import FetchFrame, UnreadableMessage, fetch_frames
 from scoter.live.cluster.tail import TopicTail
 from scoter.live.workers.domains import DomainQueue, QueuedHop
 from scoter.live.workers.pool import HopMaker, PoolOwner
 from scoter.live.workers.shards import shard_of
-from scoter.live.workers.wire import LiveWorkerReport, MakeHop, WireMessage, decoded, encoded
+from scoter.live.workers.wire import HopDone, LiveWorkerReport, MakeHop, WireMessage, decoded, encoded
 
-_log = logging.getLogger(__name__)
 _RESEND: Final = 5.0  # seconds before a hop is sent again that Kafka did not take
 
 
@@ -124,6 +126,7 @@ class FetcherPool:
         self._group = FetcherGroup(settings, sender, name)
         partition = reply_partition(name)
         self._tail = TopicTail(settings, self._names.replies, partition, self._receive, name=f"{name}-replies")
+        self._large = large_replies(settings.bodies)
         self._tasks: set[asyncio.Task[None]] = set()
         self.unreadable = 0
 
@@ -158,9 +161,31 @@ class FetcherPool:
                 found = fetch_frames.decode(message.value)
                 if found.receiver != self._name:
                     continue
+                if found.stored:
+                    self.spawn(self._take_stored(found))
+                    continue
                 frame = decoded(found.kind, found.frame)
             except (UnreadableMessage, msgspec.DecodeError) as error:
                 self.unreadable += 1
-                _log.error("unreadable reply at offset %d: %s", message.offset, error)
+                FAULTS.note("kafka", FaultKind.UNREADABLE, f"unreadable reply at offset {message.offset}: {error}")
                 continue
-            self._owner.receive(_Sender(self._group, self._sender, self._names.replies, self._name, found), frame)
+            self._pass_on(found, frame)
+
+    def _pass_on(self, found: FetchFrame, frame: WireMessage) -> None:
+        self._owner.receive(_Sender(self._group, self._sender, self._names.replies, self._name, found), frame)
+
+    async def _take_stored(self, found: FetchFrame) -> None:
+        """Read a large reply; if that fails, so does its hop."""
+        hop = self._group.under_way.get(found.hop)
+        try:
+            if self._large is None:
+                raise StoreUnavailable("this worker has no object store (kafka.bodies)")
+            frame = decoded(found.kind, await self._large.take(found.stored))
+        except (ScoterError, msgspec.DecodeError) as error:
+            if hop is None:
+                return
+            url = hop.request.url
+            FAULTS.note("kafka", FaultKind.TOO_LARGE, f"cannot read the large reply of {url.text!r}: {error}")
+            reply = Failed(url, Reason.TOO_LARGE, f"its reply cannot be read: {error}", blames_host=False)
+            frame = HopDone(found.hop, reply)
+        self._pass_on(found, frame)

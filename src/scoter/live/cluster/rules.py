@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
 from scoter.api import DomainRule
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.errors import StoreUnavailable
 from scoter.live.cluster.consumer import ReceivedMessage
+from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.cluster.kafka import KafkaSender, OutgoingMessage, TopicNames
 from scoter.live.cluster.messages import UnreadableMessage, rule_values
 from scoter.live.cluster.tail import TopicTail
-
-_log = logging.getLogger(__name__)
 
 
 class KafkaRules:
@@ -66,7 +64,9 @@ class KafkaRules:
             try:
                 self._set(rule_values.decode(message.value))
             except UnreadableMessage as error:
-                _log.error("unreadable rule of %r: %s", domain, error)
+                FAULTS.note(
+                    "kafka", FaultKind.UNREADABLE, f"unreadable rule of {domain!r}: {error}", about=f"rule of {domain}"
+                )
 
     def _set(self, rule: DomainRule) -> None:
         if rule == DomainRule(domain=rule.domain):

@@ -12,7 +12,8 @@ from typing import Any, Final
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.errors import StoreUnavailable
 from scoter.live.cluster.consumer import Place, ReceivedMessage
-from scoter.live.cluster.kafka import LoggedErrors, TopicNames, client_options, quiet_logger, store_trouble
+from scoter.live.cluster.faults import FAULTS, FaultKind
+from scoter.live.cluster.kafka import TopicNames, append_time, client_options, note_error, quiet_logger, store_trouble
 
 _BATCH: Final = 500
 _POLL: Final = 0.1
@@ -37,7 +38,7 @@ def plain_consumer(settings: KafkaClusterSettings, name: str, group: str = "") -
             "auto.offset.reset": "earliest",
             "isolation.level": "read_committed",
             "fetch.wait.max.ms": 100,
-            "error_cb": LoggedErrors(name),
+            "error_cb": note_error,
         },
         logger=quiet_logger(),
     )
@@ -99,7 +100,7 @@ class TopicTail:
                 low, high = await asyncio.to_thread(self._watermarks)
                 break
             except StoreUnavailable as error:
-                _log.warning("waiting for Kafka: %s", error)
+                FAULTS.note("kafka", FaultKind.UNREACHABLE, error.message)
                 await asyncio.sleep(_WAIT)
         self.first, self.next, self._known_end = low, low if self._from_start else high, high
         await asyncio.to_thread(self._assign, self.next)
@@ -157,7 +158,7 @@ class TopicTail:
 
 def _received(place: Place, message: Any) -> ReceivedMessage:
     headers = tuple(message.headers() or ())
-    return ReceivedMessage(place, message.offset(), message.value(), message.key(), headers)
+    return ReceivedMessage(place, message.offset(), message.value(), message.key(), headers, append_time(message))
 
 
 def read_partition(
@@ -178,13 +179,7 @@ def read_partition(
         idle = 0
         while at < end and len(found) < most and idle * _POLL < within:
             got = consumer.consume(min(most - len(found), _BATCH), timeout=_POLL)
-            found += [
-                ReceivedMessage(
-                    (topic, partition), each.offset(), each.value(), each.key(), tuple(each.headers() or ())
-                )
-                for each in got
-                if each.error() is None
-            ]
+            found += [_received((topic, partition), each) for each in got if each.error() is None]
             position = consumer.position(consumer.assignment())[0].offset
             idle = 0 if got or position > at else idle + 1
             at = max(at, position)

@@ -67,6 +67,7 @@ async def open_session(services: SessionServices, call: ApiRequest[None]) -> Han
     if key is None or not token:
         return _KEY_NEEDED
     secret, ends = services.access.sessions.create(token)
+    await services.access.sessions.shared()
     seconds = int(LIFETIME.total_seconds())
     cookie = session_cookie(secret, seconds=seconds, secure=is_behind_tls(dict(call.headers)))
     headers = (*NO_STORE, (b"set-cookie", cookie))
@@ -78,6 +79,7 @@ async def end_session(services: SessionServices, call: ApiRequest[None]) -> Hand
     """End the session at once, and delete the cookie."""
     key, _, _ = _key(services, call)
     services.access.sessions.end(session_secret(call.headers.get(b"cookie", b"")))
+    await services.access.sessions.shared()
     cookie = session_cookie("", seconds=0, secure=is_behind_tls(dict(call.headers)))
     info = msgspec.structs.replace(_info(services, key, None), expires=None)
     return ApiResponse(msgspec.json.encode(info), headers=(*NO_STORE, (b"set-cookie", cookie)))

@@ -18,13 +18,13 @@ from scoter.errors import ScoterError
 from scoter.fetch.network.guard import Guard
 from scoter.heap import collect_less, keep_memory
 from scoter.live.acceptance import Acceptance
-from scoter.live.clock import utc_now
 from scoter.live.cluster.access import CassandraKeys, MessageIds
 from scoter.live.cluster.deliveries import CassandraDeliveries, DeliveryFeed
 from scoter.live.cluster.events import KafkaEvents
 from scoter.live.cluster.intake import KafkaIntake
 from scoter.live.cluster.metadata import CachedRecords, CassandraMetadata
 from scoter.live.cluster.requests import FetcherPool
+from scoter.live.cluster.role_reports import RoleReports
 from scoter.live.cluster.tail import GroupBacklog
 from scoter.live.records import Event
 from scoter.live.workers.dispatcher import WorkerDispatcher
@@ -38,8 +38,9 @@ from scoter.web.service.components import live_config
 from scoter.web.service.plan import ServicePlan
 from scoter.web.service.process import SupervisorLink, run_process
 from scoter.web.service.roles.parts import ClusterParts, process_name, run_until, until_available
+from scoter.web.service.roles.sessions import SharedSessions
 from scoter.web.services import Services
-from scoter.web.sessions import SessionAccess, Sessions
+from scoter.web.sessions import SessionAccess
 from scoter.web.streams import Streams
 from scoter.web.webhooks import CurlPoster, Webhooks, callback_check
 
@@ -58,9 +59,10 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         parts = ClusterParts(config, name)
         await parts.open_kafka(stack)
         await parts.open_cassandra(stack)
-        metadata = CassandraMetadata(parts.session)
+        clock = parts.clock
+        metadata = CassandraMetadata(parts.session, clock)
         records = CachedRecords(metadata, config.cassandra.cached)
-        keys = CassandraKeys(parts.session)
+        keys = CassandraKeys(parts.session, clock)
         await until_available("Cassandra", keys.read)
         intake = KafkaIntake(
             parts.sender, parts.names, config.kafka.partitions, MessageIds(parts.session, live.messages_for)
@@ -71,6 +73,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         def announced(new: Sequence[Event]) -> None:
             for event in new:
                 urls = {event.url, *(hop.url for hop in event.record.hops)}
+                metrics.announced(event.record)
                 for url in urls:
                     records.forget(url)
                 intake.finished(event.url)
@@ -79,8 +82,8 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
 
         events = KafkaEvents(config.kafka, name, announced)
         streams = Streams(events, most=web.streams)
-        await until_available("Kafka", events.start)
-        stack.push_async_callback(events.close)
+        reports = RoleReports(config.kafka, name)
+        sessions = SharedSessions(config.kafka, parts.sender, name)
         fetchers = await stack.enter_async_context(
             WorkerDispatcher(
                 config,
@@ -99,16 +102,23 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
                 Reading("scoter_unreadable_total", "Messages that could not be read.", lambda: events.unreadable),
                 Reading("scoter_dead_letters", "Messages that no process could read, kept for two weeks.", dead.get),
                 Reading("scoter_cassandra_failures_total", "Failed requests.", lambda: parts.session.failures),
+                Reading("scoter_faults_total", "Faults of servers, messages and clocks.", reports.faults, "kind"),
+                Reading("scoter_clock_skew_seconds", "How far this machine's clock is ahead.", clock.skew_seconds),
+                Reading("scoter_processes", "Processes that report, by role.", reports.processes, "role"),
             )
         )
-        history = StatisticsHistory(metrics)
-        deliveries = CassandraDeliveries(parts.session)
+        for each in (events, reports, sessions):
+            stack.push_async_callback(each.close)
+            await until_available("Kafka", each.start)
+        # Processes that share a directory would overwrite each other's file.
+        history = StatisticsHistory(metrics, plan.folder.history if live.lookups == 1 else None)
+        deliveries = CassandraDeliveries(parts.session, clock=clock)
         post = CurlPoster(config, guard=guard)
         stack.push_async_callback(post.close)
         webhooks = Webhooks(deliveries, post, plan.folder.secret(), metrics=metrics)
         feed = DeliveryFeed(config.kafka, deliveries, webhooks.wake, name=name)
         access = SessionAccess(
-            keys, Sessions(), required=plan.needs_keys, any_host=plan.any_host, origins=web.cors_origins
+            keys, sessions, required=plan.needs_keys, any_host=plan.any_host, origins=web.cors_origins
         )
         acceptance = Acceptance(config, intake, intake, parts.rules)
         api = Api(
@@ -122,12 +132,13 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
                 deliveries=deliveries,
                 wake_deliveries=webhooks.wake,
                 fetching=fetchers,
+                activity=lambda most: reports.activity(most, fetchers.activity(most)),
                 keys=keys,
                 access=access,
                 metrics=metrics,
                 history=history,
                 check_callback=callback_check(guard),
-                clock=utc_now,
+                clock=clock,
                 web=web,
                 fetch_slots=asyncio.Semaphore(web.fetches),
             )
@@ -159,6 +170,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
                 ("uses of keys", _note_uses(keys)),
                 ("backlog", _count(parts, intake, dead)),
                 ("history", history.run()),
+                ("clock", clock.run()),
             ],
         )
 

@@ -13,8 +13,9 @@ from scoter.heap import collect_less, keep_memory
 from scoter.live.clock import lease_now
 from scoter.live.cluster.consumer import GroupMember
 from scoter.live.cluster.fetcher import FetcherRole
+from scoter.live.cluster.role_reports import ReportSender
 from scoter.live.stages.parser import ResponseParser
-from scoter.live.workers.limits import WorkerLimits, worker_config
+from scoter.live.workers.limits import MAX_BODY_BYTES, WorkerLimits, worker_config
 from scoter.live.workers.process import InPlaceParser
 from scoter.live.workers.worker import LiveWorker
 from scoter.parse import ContentParser
@@ -29,8 +30,8 @@ _STOP_WITHIN: Final = 5.0
 
 
 def fetcher_config(config: Config) -> Config:
-    """Return the settings of one fetcher: partitions are its shards, and replies must fit into a message."""
-    most = Size(max(config.kafka.body_limit - _HEADERS, 16 * 1024))
+    """Return the settings of one fetcher: partitions are its shards, and replies fit into messages or the store."""
+    most = Size(MAX_BODY_BYTES if config.kafka.bodies else max(config.kafka.body_limit - _HEADERS, 16 * 1024))
     config = live_config(config)
     config = replace(
         config,
@@ -72,7 +73,15 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         collect_less()
         link.report_ready()
         try:
-            return await run_until(link, [("requests", _until_done(running)), ("trimming", trim(parts, member))])
+            reports = ReportSender(parts.sender, parts.names, name, "fetcher")
+            return await run_until(
+                link,
+                [
+                    ("requests", _until_done(running)),
+                    ("trimming", trim(parts, member)),
+                    ("reports", reports.run()),
+                ],
+            )
         finally:
             await member.close()  # returns the partitions, when their requests have ended
             worker.stop(_STOP_WITHIN)

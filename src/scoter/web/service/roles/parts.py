@@ -15,7 +15,9 @@ import msgspec
 from scoter.config import Config
 from scoter.errors import StoreUnavailable
 from scoter.live.cluster.cassandra import CassandraSession
+from scoter.live.cluster.clocks import ClusterClock
 from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
+from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.cluster.kafka import (
     KafkaSender,
     OutgoingMessage,
@@ -45,7 +47,8 @@ async def until_available(what: str, connect: Any) -> None:
         try:
             await connect()
         except StoreUnavailable as error:
-            _log.warning("waiting for %s: %s", what, error)
+            if not FAULTS.is_known(what.lower()):
+                FAULTS.note(what.lower(), FaultKind.FAILED, f"waiting for {what}: {error}")
             await asyncio.sleep(_RETRY)
         else:
             return
@@ -62,6 +65,7 @@ class ClusterParts:
         self.sender = KafkaSender(config.kafka, name)
         self.rules = KafkaRules(config.kafka, name, self.sender)
         self.session = CassandraSession(config.cassandra)
+        self.clock = ClusterClock(self.session)
 
     async def open_kafka(self, stack: AsyncExitStack) -> None:
         """Create missing topics, and read the rules."""
@@ -72,9 +76,10 @@ class ClusterParts:
         await until_available("Kafka", self.rules.start)
 
     async def open_cassandra(self, stack: AsyncExitStack) -> None:
-        """Connect to Cassandra, and create missing tables."""
+        """Connect to Cassandra, create missing tables, and compare the clocks."""
         stack.push_async_callback(self.session.close)
         await until_available("Cassandra", self.session.open)
+        await until_available("Cassandra", self.clock.measure)
 
     async def bury(self, message: ReceivedMessage, letter: DeadLetter) -> None:
         """Copy a message that cannot be read to the dead-letter topic."""

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 from scoter.heap import collect_less, keep_memory
-from scoter.live.clock import utc_now
 from scoter.live.cluster.consumer import GroupMember
 from scoter.live.cluster.intake import intake_message
 from scoter.live.cluster.journal import WorkerJournal
@@ -17,6 +16,7 @@ from scoter.live.cluster.metadata import CassandraMetadata
 from scoter.live.cluster.outcomes import ClusterOutcomes, OutcomeTransactions
 from scoter.live.cluster.requests import FetcherPool
 from scoter.live.cluster.robots import CassandraRobotsCache, RedisRobotsCache
+from scoter.live.cluster.role_reports import ReportSender
 from scoter.live.content.archive import WarcContent
 from scoter.live.parser_pool import ParserPool
 from scoter.live.pipeline import pipeline
@@ -47,8 +47,9 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         parts = ClusterParts(config, name)
         await parts.open_kafka(stack)
         await parts.open_cassandra(stack)
-        metadata = CassandraMetadata(parts.session)
-        robots: CassandraRobotsCache | RedisRobotsCache = CassandraRobotsCache(parts.session)
+        clock = parts.clock
+        metadata = CassandraMetadata(parts.session, clock)
+        robots: CassandraRobotsCache | RedisRobotsCache = CassandraRobotsCache(parts.session, clock.seconds)
         if live.robots_server:
             robots = RedisRobotsCache(live.robots_server, config.kafka.prefix)
             stack.push_async_callback(robots.close)
@@ -67,14 +68,14 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             )
         )
         parts.rules.on_change = fetchers.set_rule
-        journal = WorkerJournal(live, parts.names, config.kafka.partitions, dead=parts.bury, spawn=spawn)
+        journal = WorkerJournal(live, parts.names, config.kafka.partitions, dead=parts.bury, spawn=spawn, clock=clock)
         member = journal.member = GroupMember(
             config.kafka, parts.names.workers, parts.names.intakes, journal, name=name
         )
         transactions = OutcomeTransactions(config.kafka, parts.names.events, member, name)
         journal.note = transactions.note
         continued = partial(intake_message, parts.names, config.kafka.partitions)
-        outcomes = journal.outcomes = ClusterOutcomes(journal, metadata, transactions, continued)
+        outcomes = journal.outcomes = ClusterOutcomes(journal, metadata, transactions, continued, clock)
         way = pipeline(
             config,
             reader=name,
@@ -85,7 +86,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             content=content,
             rules=parts.rules,
             handovers=outcomes,
-            clock=utc_now,
+            clock=clock,
         )
         scheduler = Scheduler(
             name,
@@ -96,11 +97,20 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             lease=live.lease,
         )
         journal.on_news = scheduler.wake
+        reports = ReportSender(parts.sender, parts.names, name, "worker", fetchers.activity)
         member.start()
         collect_less()
         link.report_ready()
         try:
-            return await run_until(link, [("scheduler", scheduler.run()), ("trimming", trim(parts, member))])
+            return await run_until(
+                link,
+                [
+                    ("scheduler", scheduler.run()),
+                    ("trimming", trim(parts, member)),
+                    ("clock", clock.run()),
+                    ("reports", reports.run()),
+                ],
+            )
         finally:
             await member.close()  # notes that its partitions are returned, in a transaction
             await asyncio.to_thread(transactions.close)
