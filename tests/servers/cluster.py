@@ -4,11 +4,13 @@
 
 ``make cluster-up`` copies the servers to ``build/servers`` first (see ``pom.xml``). Data, logs and process ids are in
 ``build/cluster``; servers that run already are left alone. They listen on loopback, with small heaps. The ports are
-those of the environment variables SCOTER_TEST_KAFKA and SCOTER_TEST_CASSANDRA, by default 19092 and 19042.
+those of the environment variables SCOTER_TEST_KAFKA and SCOTER_TEST_CASSANDRA, by default 19092 and 19042. At the next
+port, Kafka wants TLS and a password. Cassandra always wants a password, and offers TLS.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import shutil
@@ -21,11 +23,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tests.servers.running import FILES, HERE, PASSWORD, USER, free_port, listens
+from tests.servers.certificates import STORE_PASSWORD, make_certificates
+from tests.servers.running import FILES, HERE, free_port, listens
 
 FOLDER = HERE.parents[1] / "build" / "cluster"
 KAFKA_PORT = int(os.environ.get("SCOTER_TEST_KAFKA", "19092"))
 CASSANDRA_PORT = int(os.environ.get("SCOTER_TEST_CASSANDRA", "19042"))
+SECURE_KAFKA_PORT = KAFKA_PORT + 1
+CASSANDRA_USER = "cassandra"  # with this password too: what a new Cassandra has
 _PATIENCE = 240.0
 # The strong compiler would cost more CPU time than it saves in a test; -Xshare speeds up the start.
 _JAVA = ("java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
@@ -138,7 +143,12 @@ def kafka(folder: Path = FOLDER, port: int = KAFKA_PORT) -> ClusterServer:
 
 def cassandra(folder: Path = FOLDER, port: int = CASSANDRA_PORT) -> ClusterServer:
     """Return the Cassandra node of a folder."""
-    return ClusterServer("cassandra", port, _prepare_cassandra, folder, listens)
+    return ClusterServer("cassandra", port, _prepare_cassandra, folder, _cassandra_answers)
+
+
+def certificates(server: str, folder: Path = FOLDER) -> Path:
+    """Return the folder of a server's certificates (see ``make_certificates``)."""
+    return folder / server / "certificates"
 
 
 def _kafka_answers(port: int) -> bool:
@@ -154,6 +164,25 @@ def _kafka_answers(port: int) -> bool:
     try:
         AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"}, logger=logger).list_topics(timeout=2)
     except confluent_kafka.KafkaException:
+        return False
+    return True
+
+
+def _cassandra_answers(port: int) -> bool:
+    """Return whether one can log in: a new node listens before it has its first user."""
+    if not listens(port):
+        return False
+    import acsylla
+    from acsylla.errors import CassException
+
+    async def log_in() -> None:
+        login = {"username": CASSANDRA_USER, "password": CASSANDRA_USER, "log_level": "critical"}
+        session = await acsylla.create_cluster(["127.0.0.1"], port=port, connect_timeout=5.0, **login).create_session()
+        await session.close()
+
+    try:
+        asyncio.run(log_in())
+    except CassException:
         return False
     return True
 
@@ -174,20 +203,23 @@ def _prepare_kafka(folder: Path, port: int) -> Sequence[str]:
         f"{FILES / 'kafka'}/*",
     ]
     if not file.exists():
-        login, controller = free_port(), free_port()
-        module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+        controller = free_port()
+        make_certificates(folder / "certificates")
+        module = "org.apache.kafka.common.security.scram.ScramLoginModule"
         settings: Mapping[str, Any] = {
             "process.roles": "broker,controller",
             "node.id": 1,
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{login},"
+            "listeners": f"PLAINTEXT://127.0.0.1:{port},SASL_SSL://127.0.0.1:{port + 1},"
             f"CONTROLLER://127.0.0.1:{controller}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
-            "sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.sasl_plaintext.plain.sasl.jaas.config": (
-                f'{module} required username="a" password="b" user_{USER}="{PASSWORD}";'
-            ),
+            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+            "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{module} required;",
+            # So that a changed password is noticed soon.
+            "listener.name.sasl_ssl.scram-sha-512.connections.max.reauth.ms": 4000,
+            "listener.name.sasl_ssl.ssl.keystore.type": "PEM",
+            "listener.name.sasl_ssl.ssl.keystore.location": folder / "certificates" / "server.pem",
             "log.dirs": folder / "data",
             "num.recovery.threads.per.data.dir": 2,
             "auto.create.topics.enable": "false",
@@ -214,6 +246,7 @@ def _prepare_cassandra(folder: Path, port: int) -> Sequence[str]:
     file = folder / "cassandra.yaml"
     if not file.exists():
         storage = free_port()
+        make_certificates(folder / "certificates")
         (folder / "logback.xml").write_text(
             '<configuration><appender name="out" class="ch.qos.logback.core.ConsoleAppender"><encoder>'
             "<pattern>%-5level %d %msg%n</pattern></encoder></appender>"
@@ -241,6 +274,10 @@ def _prepare_cassandra(folder: Path, port: int) -> Sequence[str]:
             "file_cache_size": "32MiB",
             "concurrent_compactors": 1,
             "auto_snapshot": "false",
+            "authenticator": "PasswordAuthenticator",
+            "client_encryption_options": "\n  enabled: true\n  optional: true\n"
+            f"  keystore: {folder}/certificates/server.p12\n  keystore_password: {STORE_PASSWORD}\n"
+            "  store_type: PKCS12",
             "seed_provider": "\n  - class_name: org.apache.cassandra.locator.SimpleSeedProvider\n"
             f'    parameters:\n      - seeds: "127.0.0.1:{storage}"',
         }
@@ -262,6 +299,7 @@ def _prepare_cassandra(folder: Path, port: int) -> Sequence[str]:
         "-Dcassandra.ring_delay_ms=100",
         "-Dcassandra.skip_wait_for_gossip_to_settle=0",
         "-Dcassandra.superuser_setup_delay_ms=0",
+        "-Dcassandra.auth_bcrypt_gensalt_log2_rounds=4",  # logging in must not cost more than the tests
         f"-Djava.io.tmpdir={folder}",
         "-cp",
         f"{libraries}/*",

@@ -31,7 +31,7 @@ def serve_role(folder: ServiceFolder, role: str, host: str, port: int, **keys: A
     user_agent(options.config)  # fail here if agent.name is missing, not in another process
     if any(keys[name] for name in ("new_key", "revoke_key", "list_keys")):
         return asyncio.run(_manage_keys(**keys))
-    folder.create()
+    folder.create(has_log=role == "api")
     plan = ServicePlan(
         config=options.config,
         root=str(folder.root),

@@ -186,9 +186,15 @@ def _crawl_query(question: Question, *, has_days: bool, where: Path) -> str:
 def _open_tables(directory: Path, when: Days | None = None) -> Iterator[tuple[SqlSession, bool]]:
     """Open the tables of a live service or a crawl, and say whether it is a live service."""
     from scoter.engine.factory import memory_limit
-    from scoter.live.reports.views import is_service, service_sql
+    from scoter.live.reports.views import is_role, is_service, service_sql
 
     limit = memory_limit(invocation().config)
+    if not isinstance(directory, StorePath) and is_role(directory):
+        raise UsageError(
+            "this is the directory of a worker or fetcher, which has no log of outcomes",
+            where=str(directory),
+            hint="Pass the directory of an api process (`scoter serve --role api`): its log has those of all workers.",
+        )
     if not isinstance(directory, StorePath) and is_service(directory):
         with service_sql(directory, memory_limit=limit, days=when) as tables:
             yield tables, True

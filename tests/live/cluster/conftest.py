@@ -3,9 +3,10 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
-from tests.servers.cluster import CASSANDRA_PORT, KAFKA_PORT, is_up
+from tests.servers.cluster import CASSANDRA_PORT, CASSANDRA_USER, KAFKA_PORT, is_up
 from tests.servers.running import listens
 
 from scoter.config import Config, load
@@ -13,7 +14,11 @@ from scoter.config import Config, load
 _WHY = "Kafka and Cassandra do not run; start them with: make cluster-up"
 
 
-def cluster_settings(prefix: str, keyspace: str = "scoter_tests") -> list[str]:
+# Tests that run side by side do not share a keyspace: some empty its tables.
+_KEYSPACE = "scoter_tests_" + os.environ.get("PYTEST_XDIST_WORKER", "main")
+
+
+def cluster_settings(prefix: str, keyspace: str = _KEYSPACE) -> list[str]:
     """Return the settings of a service on the servers of ``make cluster-up``."""
     return [
         "live.backend=cluster",
@@ -25,6 +30,8 @@ def cluster_settings(prefix: str, keyspace: str = "scoter_tests") -> list[str]:
         f"cassandra.port={CASSANDRA_PORT}",
         f"cassandra.keyspace={keyspace}",
         "cassandra.replication=1",
+        f"cassandra.username={CASSANDRA_USER}",
+        f"cassandra.password={CASSANDRA_USER}",
     ]
 
 
@@ -40,6 +47,13 @@ def _servers(request: pytest.FixtureRequest) -> None:
 @pytest.fixture
 def prefix() -> Iterator[str]:
     """What the topics of a test begin with; they are deleted at the end."""
+    with own_topics() as name:
+        yield name
+
+
+@contextmanager
+def own_topics() -> Iterator[str]:
+    """Yield what the topics of a service begin with; delete them at the end."""
     name = f"t{secrets.token_hex(4)}"
     yield name
     if not listens(KAFKA_PORT):

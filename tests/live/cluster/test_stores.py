@@ -19,9 +19,11 @@ from scoter.api import DomainRule
 from scoter.config import Config, load
 from scoter.core.robots_cache import StoredRobots
 from scoter.errors import StoreUnavailable, UsageError
+from scoter.live.clock import utc_now
 from scoter.live.cluster.access import CassandraKeys, MessageIds
 from scoter.live.cluster.cassandra import VERSION, CassandraSession
 from scoter.live.cluster.deliveries import CassandraDeliveries
+from scoter.live.cluster.faults import FAULTS
 from scoter.live.cluster.kafka import (
     KafkaSender,
     OutgoingMessage,
@@ -30,7 +32,7 @@ from scoter.live.cluster.kafka import (
     create_topics,
     delete_before,
 )
-from scoter.live.cluster.metadata import CachedRecords, CassandraMetadata
+from scoter.live.cluster.metadata import CachedRecords, CassandraMetadata, read_all
 from scoter.live.cluster.robots import CassandraRobotsCache
 from scoter.live.cluster.rules import KafkaRules
 from scoter.live.cluster.tail import GroupBacklog, plain_consumer, read_partition
@@ -328,3 +330,25 @@ async def test_backlog_is_what_a_group_has_not_finished(config: Config) -> None:
 
     assert await asyncio.to_thread(backlog.count) == 38
     backlog.close()
+
+
+async def test_row_that_this_version_cannot_read_is_skipped(session: CassandraSession) -> None:
+    keys = CassandraKeys(session)
+    key, token = await keys.create("bot", ["read"])
+    await session.run("INSERT INTO keys (part, id, value) VALUES (0, 'newer', ?)", b'{"from": "the future"}')
+    await session.run("INSERT INTO deliveries (part, id, value) VALUES (0, 'newer', ?)", b"\x09")
+    await session.run("INSERT INTO records (url, value) VALUES (?, ?)", url_of("a"), b"\x09")
+    metadata, before = CassandraMetadata(session), FAULTS.counts().get("cassandra-unreadable", 0.0)
+    await metadata.put([stored("b", at=utc_now())])
+
+    await keys.read()
+    deliveries = CassandraDeliveries(session)
+    await deliveries.load()
+
+    assert [each.id for each in keys.all()] == [key.id]
+    assert keys.check(token) is not None
+    assert await deliveries.unfinished(10) == []
+    assert await metadata.get(url_of("a")) is None
+    assert set(await metadata.values([url_of("a"), url_of("b")])) == {url_of("b")}
+    assert [each.url async for each in read_all(session)] == [url_of("b")]
+    assert FAULTS.counts()["cassandra-unreadable"] > before + 3

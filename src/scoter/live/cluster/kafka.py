@@ -358,7 +358,7 @@ def create_topics(settings: KafkaClusterSettings, live: LiveSettings, *, within:
     admin = admin_client(settings, "admin")
     plan = topic_plan(settings, live)
     try:
-        found = admin.list_topics(timeout=within).topics
+        found = admin.list_topics(timeout=min(within, settings.timeout.total_seconds())).topics
         missing = [
             NewTopic(name, partitions, settings.replication, config=options)
             for name, (partitions, options) in plan.items()

@@ -19,7 +19,7 @@ from scoter.live.cluster.messages import MessageFormat, UnreadableMessage
 from scoter.live.cluster.tail import TopicTail
 
 _EVERY: Final = 2.0  # seconds
-_AT_LEAST_EVERY: Final = 20.0
+_AT_LEAST_EVERY: Final = 8.0
 _FORGET_AFTER: Final = 60.0  # seconds without a report
 _MOST_DOMAINS: Final = 200  # of one report
 _MOST_ROLES: Final = 10_000

@@ -30,6 +30,11 @@ def is_service(directory: Path) -> bool:
     return (directory / DATABASE).is_file() or (directory / LOG_FOLDER).is_dir()
 
 
+def is_role(directory: Path) -> bool:
+    """Return whether a directory belongs to a worker or fetcher of a cluster."""
+    return not is_service(directory) and any((directory / name).is_dir() for name in ("content", "run"))
+
+
 @contextmanager
 def service_sql(directory: Path, *, memory_limit: int, days: Days | None = None) -> Iterator[SqlSession]:
     """Open the log of a service, or some days of it, for SQL queries.

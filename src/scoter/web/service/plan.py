@@ -71,13 +71,14 @@ class ServiceFolder(Struct, frozen=True):
     def secret_path(self) -> Path:
         return self.root / "webhook.secret"
 
-    def create(self) -> None:
-        """Create what does not exist yet."""
+    def create(self, *, has_log: bool = True) -> None:
+        """Create what does not exist yet; ``has_log`` if the process writes the log of outcomes."""
         check_utf8_path(self.root)
         with disk_errors("create the service's directory", self.root):
             # It contains messages, callbacks and responses. The mode of an existing directory is not changed.
             self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.log.mkdir(exist_ok=True)
+            if has_log:
+                self.log.mkdir(exist_ok=True)
             self.run.mkdir(mode=0o700, exist_ok=True)
             found = self.run.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:

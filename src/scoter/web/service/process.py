@@ -48,6 +48,7 @@ class SupervisorLink:
     def __init__(self, link: socket.socket) -> None:
         self._link = link
         self.stopping = asyncio.Event()
+        self.is_ready = False
 
     def stop(self) -> None:
         """Stop; if that takes too long, exit with a traceback."""
@@ -57,6 +58,7 @@ class SupervisorLink:
 
     def report_ready(self) -> None:
         """Tell the supervisor that the process is ready."""
+        self.is_ready = True
         try:
             self._link.send(READY)
         except OSError:  # the supervisor is gone, as ``listen`` will notice
@@ -151,7 +153,8 @@ def _receive_exactly(link: socket.socket, length: int) -> bytes:
 def configure_logging(level: str) -> None:
     """Log to stderr, one line per event."""
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
-    logging.getLogger("uvicorn").setLevel(max(logging.WARNING, logging.getLevelName(level)))
+    for library in ("uvicorn", "botocore"):
+        logging.getLogger(library).setLevel(max(logging.WARNING, logging.getLevelName(level)))
 
 
 HEARTBEATS: Final = 10  # heartbeats within the time in which one is expected

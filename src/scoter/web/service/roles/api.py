@@ -9,8 +9,9 @@ import asyncio
 import logging
 import socket
 import sys
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -26,6 +27,7 @@ from scoter.live.cluster.metadata import CachedRecords, CassandraMetadata
 from scoter.live.cluster.requests import FetcherPool
 from scoter.live.cluster.role_reports import RoleReports
 from scoter.live.cluster.tail import GroupBacklog
+from scoter.live.content.log import FetchLog
 from scoter.live.records import Event
 from scoter.live.workers.dispatcher import WorkerDispatcher
 from scoter.web.app import Api
@@ -37,7 +39,7 @@ from scoter.web.server import HttpServer
 from scoter.web.service.components import live_config
 from scoter.web.service.plan import ServicePlan
 from scoter.web.service.process import SupervisorLink, run_process
-from scoter.web.service.roles.parts import ClusterParts, process_name, run_until, until_available
+from scoter.web.service.roles.parts import ClusterParts, process_name, run_until, stopped_early, until_available
 from scoter.web.service.roles.sessions import SharedSessions
 from scoter.web.services import Services
 from scoter.web.sessions import SessionAccess
@@ -46,6 +48,7 @@ from scoter.web.webhooks import CurlPoster, Webhooks, callback_check
 
 _COUNT_EVERY: Final = 1.0
 _NOTE_EVERY: Final = 60.0
+_EXPIRE_EVERY: Final = 3_600.0
 _log = logging.getLogger("scoter.web.service.roles.api")  # __name__ is "__main__"
 
 
@@ -110,8 +113,10 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         for each in (events, reports, sessions):
             stack.push_async_callback(each.close)
             await until_available("Kafka", each.start)
-        # Processes that share a directory would overwrite each other's file.
-        history = StatisticsHistory(metrics, plan.folder.history if live.lookups == 1 else None)
+        # Processes that share a directory would overwrite each other's files.
+        is_alone = live.lookups == 1
+        history = StatisticsHistory(metrics, plan.folder.history if is_alone else None)
+        log = FetchLog(plan.folder.log, events, clock=clock) if is_alone else None
         deliveries = CassandraDeliveries(parts.session, clock=clock)
         post = CurlPoster(config, guard=guard)
         stack.push_async_callback(post.close)
@@ -171,12 +176,31 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
                 ("backlog", _count(parts, intake, dead)),
                 ("history", history.run()),
                 ("clock", clock.run()),
+                *([] if log is None else [("fetch log", _write_log(log, live.log_for, clock))]),
             ],
         )
 
 
 async def _serve(server: HttpServer, link: SupervisorLink) -> None:
     await server.run_until(link.stopping)
+
+
+async def _write_log(log: FetchLog, kept: timedelta | None, clock: Callable[[], datetime]) -> None:
+    """Write the outcomes of all workers to the log, and remove old ones."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(log.run())
+        try:
+            while True:
+                try:
+                    if kept is not None:
+                        await log.expire(clock() - kept)
+                except ScoterError as error:
+                    _log.warning("cannot remove old files of the log: %s", error)
+                await asyncio.sleep(_EXPIRE_EVERY)
+        except asyncio.CancelledError:
+            with suppress(ScoterError):  # the next process continues where this one has stopped
+                await log.flush()
+            raise
 
 
 async def _note_uses(keys: CassandraKeys) -> None:
@@ -213,4 +237,4 @@ async def _count(parts: ClusterParts, intake: KafkaIntake, dead: _DeadLetters) -
 
 
 if __name__ == "__main__":
-    run_process("api", work)
+    run_process("api", stopped_early(work))

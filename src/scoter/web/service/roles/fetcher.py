@@ -22,7 +22,7 @@ from scoter.parse import ContentParser
 from scoter.web.service.components import live_config
 from scoter.web.service.plan import ServicePlan
 from scoter.web.service.process import SupervisorLink, run_process
-from scoter.web.service.roles.parts import ClusterParts, process_name, run_until, trim
+from scoter.web.service.roles.parts import ClusterParts, process_name, run_until, stopped_early, trim
 
 _COMMITS_PER_LEASE: Final = 4
 _HEADERS: Final = 256 * 1024  # of a reply, besides its body
@@ -93,4 +93,4 @@ async def _until_done(task: asyncio.Task[None]) -> None:
 
 
 if __name__ == "__main__":
-    run_process("fetcher", work)
+    run_process("fetcher", stopped_early(work))

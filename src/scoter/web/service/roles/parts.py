@@ -29,7 +29,8 @@ from scoter.live.cluster.kafka import (
 )
 from scoter.live.cluster.messages import DeadLetter
 from scoter.live.cluster.rules import KafkaRules
-from scoter.web.service.process import DEFECT, SupervisorLink
+from scoter.web.service.plan import ServicePlan
+from scoter.web.service.process import DEFECT, SupervisorLink, Work
 
 _RETRY: Final = 2.0
 _TRIM_EVERY: Final = 60.0
@@ -104,6 +105,23 @@ async def trim(parts: ClusterParts, member: GroupMember, every: float = _TRIM_EV
             _log.info("cannot delete finished messages: %s", error)
         else:
             deleted |= more
+
+
+def stopped_early(work: Work) -> Work:
+    """Return work that ends at once if it is told to stop while it waits for a server."""
+
+    async def run(plan: ServicePlan, link: SupervisorLink) -> int:
+        working = asyncio.ensure_future(work(plan, link))
+        stopping = asyncio.create_task(link.stopping.wait())
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not working.done() and not link.is_ready:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+            return 0
+        return await working
+
+    return run
 
 
 async def run_until(link: SupervisorLink, work: Sequence[tuple[str, Coroutine[Any, Any, Any]]]) -> int:

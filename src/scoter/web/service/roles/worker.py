@@ -27,7 +27,7 @@ from scoter.parse import ContentParser
 from scoter.web.service.components import archive_info, live_config
 from scoter.web.service.plan import ServicePlan
 from scoter.web.service.process import SupervisorLink, run_process
-from scoter.web.service.roles.parts import ClusterParts, process_name, run_until, trim
+from scoter.web.service.roles.parts import ClusterParts, process_name, run_until, stopped_early, trim
 
 
 async def work(plan: ServicePlan, link: SupervisorLink) -> int:
@@ -35,7 +35,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
     config = live_config(plan.config)
     keep_memory()
     live, name = config.live, process_name("worker")
-    plan.folder.create()
+    plan.folder.create(has_log=False)
     tasks: set[asyncio.Task[Any]] = set()
 
     def spawn(work: Awaitable[None]) -> None:
@@ -117,4 +117,4 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
 
 
 if __name__ == "__main__":
-    run_process("worker", work)
+    run_process("worker", stopped_early(work))
