@@ -57,7 +57,7 @@ class KafkaClusterSettings(Section, frozen=True):
         "",
         "Folder in an object store for responses that do not fit into a message: fetchers write them, workers read "
         "and remove them; empty to truncate such bodies.",
-        example="s3://bucket/bodies",
+        example='"s3://bucket/bodies"',
     )
     fetch_lease: timedelta = setting(
         timedelta(seconds=2),
