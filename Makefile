@@ -94,7 +94,7 @@ cluster-up: $(DEV) $(SERVERS)/.ready ## Start Kafka and Cassandra for the tests 
 	@$(BIN)/python -m tests.servers.cluster up
 
 test-cluster: cluster-up ## Run the tests of the live service on several machines, with Kafka and Cassandra; stop these afterwards.
-	@$(BIN)/pytest -n 3 -m cluster tests/live; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
+	@$(BIN)/pytest -n 2 -m cluster tests/live; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
 cluster-down: $(DEV) ## Stop these servers and remove their data.
 	@$(BIN)/python -m tests.servers.cluster down
