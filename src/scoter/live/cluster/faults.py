@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 _LOG_EVERY: Final = 60.0  # seconds
-_MOST_LOGGED: Final = 1_000  # faults that are remembered
+_MOST_LOGGED: Final = 1_000  # faults that are logged in a minute
 _log = logging.getLogger(__name__)
 
 
@@ -69,8 +69,9 @@ class ClusterFaults:
                 return
             if len(self._logged) >= _MOST_LOGGED:
                 self._logged = {each: at for each, at in self._logged.items() if now - at < _LOG_EVERY}
-            if len(self._logged) < _MOST_LOGGED:
-                self._logged[key] = now
+                if len(self._logged) >= _MOST_LOGGED:
+                    return
+            self._logged[key] = now
         advice = _ADVICE.get((server, kind), "")
         _log.error("%s", f"{advice}: {detail}" if advice and detail else advice or detail)
 
