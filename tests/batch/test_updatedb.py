@@ -74,6 +74,24 @@ def test_consecutive_updates_use_their_own_segments_links_and_time(engine: Engin
     assert found[C]["score"] == 0.5 + 2.0
 
 
+@pytest.mark.parametrize(
+    "setting", ["db.fetch_interval_default=1h", "db.fetch_retry_max=1", "parse.delete_failed_parse=true"]
+)
+def test_update_uses_its_own_settings_after_one_with_others(engine: Engine, tmp_path: Path, setting: str) -> None:
+    told = Told(
+        crawldb=[known(A), known(B)],
+        fetches=[fetch(A), fetch(B, "retry", retries=0)],
+        pages=[page(A, "failed")],
+        links=[link(A, C, 0.5)],
+    )
+    for number, config in enumerate((CONFIG, load(overrides=[setting]))):
+        crawl = make_crawl(tmp_path / f"crawl{number}", told.crawldb)
+        segment = make_segment(crawl, fetches=told.fetches, pages=told.pages, links=told.links)
+        updatedb(crawl, engine, config, [segment], now=NOW)
+        assert_same(crawldb_of(crawl), truth(told, config, NOW))
+    assert truth(told, config, NOW) != truth(told, CONFIG, NOW)
+
+
 def test_first_segment_creates_the_crawldb(engine: Engine, tmp_path: Path) -> None:
     crawl = CrawlDir.create(tmp_path / "crawl", NOW)
     segment = make_segment(crawl, fetches=[fetch(A)], pages=[page(A, signature=b"a")], links=[link(A, B, 0.5)])

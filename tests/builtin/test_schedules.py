@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,6 +35,17 @@ def test_schedule_is_chosen_by_name(name: str, expected: type[Schedule]) -> None
     ((_, made),) = chain("schedule", load(overrides=[f"db.fetch_schedule_class={name}"]))
 
     assert type(made.rules) is expected
+
+
+def test_schedules_are_equal_if_their_rules_are() -> None:
+    def made(*overrides: str) -> Any:
+        return chain("schedule", load(overrides=overrides))[0][1]
+
+    assert made() == made()
+    assert hash(made()) == hash(made())
+    assert made() != made("db.fetch_interval_default=3d")
+    assert made() != made("db.fetch_schedule_class=adaptive")
+    assert made("db.fetch_schedule_class=adaptive") == made("db.fetch_schedule_class=adaptive")
 
 
 def test_schedule_uses_the_settings() -> None:

@@ -101,6 +101,14 @@ def test_opic_uses_the_configured_factors() -> None:
     assert opic.index(URL, datum(9.0), 2.0) == 6.0
 
 
+def test_scoring_filters_are_equal_if_their_settings_are() -> None:
+    assert OpicScoring(setup()) == OpicScoring(setup())
+    assert OpicScoring(setup()) != OpicScoring(setup("db.score_link_internal=0.5"))
+    assert OpicScoring(setup()) != LinkScoring(setup())
+    assert DepthScoring(setup()) == DepthScoring(setup())
+    assert DepthScoring(setup()) != DepthScoring(setup("scoring.depth_max=3"))
+
+
 SCORES = st.floats(0, 1e9)
 
 

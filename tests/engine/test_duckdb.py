@@ -52,7 +52,7 @@ def test_each_range_is_a_part_and_no_key_is_in_two(engine: DuckDbEngine, tmp_pat
     assert all(before[-1] < after[0] for before, after in pairwise(parts))
 
 
-def test_job_is_compiled_once_for_all_ranges_and_times(engine: DuckDbEngine, tmp_path: Path) -> None:
+def test_job_is_compiled_once_for_all_ranges_times_and_engines(engine: DuckDbEngine, tmp_path: Path) -> None:
     rows = source(_pages(tmp_path / "new.parquet", 400))
     asked = []
 
@@ -64,8 +64,14 @@ def test_job_is_compiled_once_for_all_ranges_and_times(engine: DuckDbEngine, tmp
         with new_table(tmp_path / f"table{number}") as made:
             engine.write(job, {"new": rows, "now": NOW}, made)
             made.commit()
+    with (
+        DuckDbEngine(tmp_path / "other", MEMORY, threads=1) as other,
+        new_table(tmp_path / "table2") as made,
+    ):
+        other.write(job, {"new": rows, "now": NOW}, made)
+        made.commit()
 
-    assert [Table.open(tmp_path / f"table{number}").count() for number in range(2)] == [400, 400]
+    assert [Table.open(tmp_path / f"table{number}").count() for number in range(3)] == [400] * 3
     assert len(asked) == 1
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import ibis
 import pyarrow as pa
@@ -90,7 +92,7 @@ def updatedb(
 
 
 class CrawldbUpdate:
-    """Runs updates with one configuration; plug-ins, rules and cached queries are shared between runs."""
+    """Runs updates with one configuration; plug-ins and rules are shared between runs."""
 
     def __init__(
         self,
@@ -114,8 +116,6 @@ class CrawldbUpdate:
         self._limits = transition.UpdateLimits(max_retries=db.fetch_retry_max, max_interval=db.fetch_interval_max)
         self._extra: tuple[Column, ...] = schemas.plugin_columns(self._scoring)
         self._has_columns = all(callable(getattr(self._schedule, name, None)) for name in SCHEDULE_COLUMNS)
-        self._by_rows = not self._has_columns or hooks.needs_rows(self._scoring)
-        self._cached: tuple[inputs.UpdateShape, Job] | None = None
 
     def run(
         self, crawl: CrawlDir, engine: Engine, segments: Sequence[Segment], *, now: datetime, force: bool = False
@@ -224,34 +224,71 @@ class CrawldbUpdate:
 
         If all plug-ins use columns, inputs of the same shape get the same job, whose query engines cache.
         """
-        if self._by_rows:
-            return self._build(engine, shape, folder, now)
-        if self._cached is None or self._cached[0] != shape:
-            self._cached = (shape, self._build(engine, shape, folder, now))
-        return self._cached[1]
+        query = UpdateQuery(
+            shape=shape,
+            additions=self._additions,
+            marks_failures=self._config.parse.delete_failed_parse,
+            schedule=self._schedule,
+            scoring=tuple(self._scoring),
+            limits=self._limits,
+        )
+        if self._has_columns and not hooks.needs_rows(self._scoring):
+            return _column_job(query) if _is_hashable(query) else _column_job.__wrapped__(query)
 
-    def _build(self, engine: Engine, shape: inputs.UpdateShape, folder: Path, now: datetime) -> Job:
         def run(tables: Mapping[str, Rows]) -> Rows:
-            rows = inputs.join_inputs(tables, shape)
-            if not self._additions:
-                rows = rows.filter(rows.old_url.notnull())
-            rows = transition.outcomes(rows, tables[inputs.NOW], marks_failures=self._config.parse.delete_failed_parse)
-            rows = transition.merge_records(rows, self._extra)
-            if self._by_rows:
-                # Row-by-row plug-ins read their input several times; it is computed once and stored.
-                rows = _stored(engine, rows, folder)
+            # Row-by-row plug-ins read their input several times; it is computed once and stored.
+            rows = _stored(engine, query.merged(tables), folder)
             if self._has_columns:
                 rows = transition.transition(rows, self._schedule, self._limits)
             else:
                 new_record = hooks.by_transition(self._schedule, self._limits, now, self._extra)
                 rows = hooks.map_rows(engine, rows, transition.is_touched(rows), new_record, self._extra)
-            rows = hooks.apply_scoring(rows, self._scoring, engine, now, self._extra)
-            names = [*schemas.CRAWLDB.names, *schemas.column_names(self._extra)]
-            if shape.is_partial:
-                names += REPLACED.names
-            return rows.select(*names)
+            return query.selected(hooks.apply_scoring(rows, self._scoring, engine, now, self._extra))
 
         return run
+
+
+class UpdateQuery(Struct, frozen=True, kw_only=True):
+    """Everything that the query of an update depends on."""
+
+    shape: inputs.UpdateShape
+    additions: bool
+    marks_failures: bool
+    schedule: Any
+    scoring: hooks.Chain
+    limits: transition.UpdateLimits
+
+    def merged(self, tables: Mapping[str, Rows]) -> Rows:
+        """Return the joined inputs with the records before any rule."""
+        rows = inputs.join_inputs(tables, self.shape)
+        if not self.additions:
+            rows = rows.filter(rows.old_url.notnull())
+        rows = transition.outcomes(rows, tables[inputs.NOW], marks_failures=self.marks_failures)
+        return transition.merge_records(rows, self.shape.extra)
+
+    def selected(self, rows: Rows) -> Rows:
+        """Return the columns to write."""
+        names = [*schemas.CRAWLDB.names, *schemas.column_names(self.shape.extra)]
+        return rows.select(*names, *(REPLACED.names if self.shape.is_partial else ()))
+
+
+@lru_cache(maxsize=16)
+def _column_job(query: UpdateQuery) -> Job:
+    """Return the job of an update whose plug-ins all use columns; the same one for equal queries."""
+
+    def run(tables: Mapping[str, Rows]) -> Rows:
+        rows = transition.transition(query.merged(tables), query.schedule, query.limits)
+        return query.selected(hooks.apply_column_hooks(rows, query.scoring))
+
+    return run
+
+
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:  # of a plug-in, for example
+        return False
+    return True
 
 
 def _stored(engine: Engine, rows: Rows, folder: Path) -> Rows:

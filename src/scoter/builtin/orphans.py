@@ -15,13 +15,13 @@ from msgspec.structs import replace
 
 from scoter.core.datum import CrawlDatum, DbStatus, short_name
 from scoter.core.url import Url
-from scoter.plugins import Column, Setup
+from scoter.plugins import Column, PluginValue, Setup
 
 LINKED_TIME: Final = "linked_time"
 _GONE, _ORPHAN = short_name(DbStatus.GONE), short_name(DbStatus.ORPHAN)
 
 
-class OrphanScoring:
+class OrphanScoring(PluginValue):
     """Marks pages without inlinks as gone, and later as orphans."""
 
     columns = (Column(LINKED_TIME, "timestamp[us, UTC]", merge="max"),)

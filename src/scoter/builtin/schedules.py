@@ -21,14 +21,14 @@ from scoter.config import Setting
 from scoter.core import schedule
 from scoter.core.datum import FIXED_INTERVAL, CrawlDatum
 from scoter.core.url import Url
-from scoter.plugins import Setup
+from scoter.plugins import PluginValue, Setup
 
 Columns = Mapping[str, Any]
 _LONGEST = 2**31 - 1
 _MICROSECONDS = 1_000_000
 
 
-class _RuleSchedule:
+class _RuleSchedule(PluginValue):
     """Schedules by the rules of ``core.schedule``."""
 
     def __init__(self, rules: schedule.Schedule) -> None:

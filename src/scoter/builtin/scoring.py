@@ -15,7 +15,7 @@ from scoter.core.pattern import compile_pattern
 from scoter.core.scoring import DEPTH, MAX_DEPTH, SEED_DEPTH, OpicRules, SeedDistance, closest, opic_score
 from scoter.core.url import Url
 from scoter.errors import ConfigError
-from scoter.plugins import Column, Setup
+from scoter.plugins import Column, PluginValue, Setup
 
 _LARGEST = sys.float_info.max
 
@@ -23,7 +23,7 @@ SEED_LIMIT = "_maxdepth_"
 """Metadata key with which a seed limits the depth of its links."""
 
 
-class _ByScore:
+class _ByScore(PluginValue):
     """New URLs have the score 0, and those with a high score are fetched first."""
 
     def initial(self, url: Url, datum: CrawlDatum) -> CrawlDatum:
@@ -94,7 +94,7 @@ class LinkScoring(_ByScore):
         return table.boost * table.score
 
 
-class DepthScoring:
+class DepthScoring(PluginValue):
     """Counts the links from the seed to a page and drops the links of pages at their limit."""
 
     columns = (Column(DEPTH, "int32", merge="min"), Column(MAX_DEPTH, "int32", merge="max"))

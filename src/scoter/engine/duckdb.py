@@ -77,6 +77,9 @@ _SETTINGS = (
     "CREATE MACRO fast_hash(text) AS CAST(hash(text) >> 1 AS BIGINT)",
 )
 
+_QUERIES: WeakKeyDictionary[Job, dict[Hashable, str]] = WeakKeyDictionary()
+"""The queries of jobs by the columns of their inputs, for all engines of this process."""
+
 
 class _RangeJob(NamedTuple):
     """A job that runs one key range at a time."""
@@ -113,7 +116,6 @@ class DuckDbEngine(Closing):
         self._views: list[tuple[str, Path | None]] = []
         self._type_names: dict[Any, Mapping[str, str]] = {}
         self._ibis_schemas: dict[Any, Any] = {}
-        self._queries: WeakKeyDictionary[Job, dict[Hashable, str]] = WeakKeyDictionary()  # by the inputs' columns
         self._own = own = max(memory_limit - _OVERHEAD, memory_limit // 2)
         import_compilers_lazily()
         self.ibis = ibis.duckdb.connect(
@@ -285,7 +287,7 @@ class DuckDbEngine(Closing):
             self._create(_INPUT + name, scan)
         columns = tuple((name, tuple(self._types(each.source.columns).items())) for name, each in surveys.items())
         key = (columns, *times)
-        known = self._queries.setdefault(job, {})
+        known = _QUERIES.setdefault(job, {})
         if key not in known:
             before = len(self._views)
             tables = {name: self._table(_INPUT + name, each.source.columns) for name, each in surveys.items()}

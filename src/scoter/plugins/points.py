@@ -44,6 +44,16 @@ class NoSettings(Struct, frozen=True):
     """The settings of a plug-in that declares none."""
 
 
+class PluginValue:
+    """A plug-in that never changes and equals others with the same attributes, so that cached queries fit both."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
 class FetchProtocol(Protocol):
     """Fetches one hop for URLs of the schemes it declares."""
 

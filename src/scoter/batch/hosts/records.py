@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import ibis
@@ -38,8 +39,12 @@ class HostdbRules(Struct, frozen=True, kw_only=True):
     """Compute the percentiles of all hosts, because other ones are wanted than before."""
 
 
+@lru_cache(maxsize=16)
 def host_job(rules: HostdbRules) -> Job:
-    """Return the job from the inputs to the rows of the hostdb."""
+    """Return the job from the inputs to the rows of the hostdb.
+
+    Equal rules give the same job, whose query engines cache.
+    """
 
     def run(tables: Mapping[str, Rows]) -> Rows:
         rows = _joined(tables, rules)

@@ -58,6 +58,16 @@ def apply_scoring(rows: Rows, chain: Chain, engine: Engine, now: datetime, extra
     return rows
 
 
+def apply_column_hooks(rows: Rows, chain: Chain) -> Rows:
+    """Return the rows after all scoring hooks of plug-ins that have no others than for columns."""
+    for hook, where, _ in _HOOKS:
+        for _, plugin in chain:
+            by_columns = getattr(plugin, f"{hook}_columns", None)
+            if by_columns is not None:
+                rows = apply_changes(rows, (where(rows), by_columns(rows)))
+    return rows
+
+
 def _row_hook(plugin: Any, hook: str) -> Any:
     """Return the row hook of a plug-in that has no column hook."""
     return None if getattr(plugin, f"{hook}_columns", None) is not None else getattr(plugin, hook, None)
