@@ -27,11 +27,14 @@ from tests.parse.documents.made import (
 
 from scoter.config import load
 from scoter.core.page import Page
+from scoter.parse.documents import ooxml
 from scoter.parse.documents.archive import MOST_MEMBERS, ByteBudget, UnreadableArchive, ZipArchive
 from scoter.parse.documents.image import SVG, ImageParser
 from scoter.parse.documents.office import OfficeParser
+from scoter.parse.documents.ooxml import SharedStrings
 from scoter.parse.documents.pages import MOST_TEXT
 from scoter.parse.documents.pdf import PdfParser
+from scoter.parse.documents.xmltext import TextLimitReached
 from scoter.parse.documents.zip import ZIP, ZipParser
 from scoter.parse.filetypes import DOCX, XLSX
 from scoter.parse.parser_process import ParserProcess
@@ -170,6 +173,23 @@ def test_repeated_shared_string_is_truncated() -> None:
 
     assert len(page.text) <= MOST_TEXT
     assert page.doubt.startswith("truncated")
+
+
+def test_shared_strings_fill_the_limit_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ooxml, "MOST_TEXT", len("ab\ncd\n"))
+    strings = SharedStrings()
+
+    def add(text: str) -> None:
+        strings.start("t", {})
+        strings.data(text)
+        strings.end("si")
+
+    add("ab")
+    add("cd")
+
+    assert strings.found == ["ab", "cd"]
+    with pytest.raises(TextLimitReached):
+        add("")
 
 
 def test_too_deeply_nested_elements_are_damaged() -> None:

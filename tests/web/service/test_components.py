@@ -71,7 +71,6 @@ def running(parts: FakeComponents) -> CoreProcess:
 async def test_core_reports_ready_and_ends_with_the_supervisor() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        theirs.setblocking(False)
         joint = SupervisorLink(theirs)
         listener = asyncio.create_task(joint.listen())
         work = asyncio.create_task(running(FakeComponents()).until(joint))
@@ -85,10 +84,21 @@ async def test_core_reports_ready_and_ends_with_the_supervisor() -> None:
     assert (said, code) == (READY, 0)
 
 
+async def test_supervisor_that_does_not_read_heartbeats_does_not_block_the_process() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        beating = asyncio.create_task(SupervisorLink(theirs).send_heartbeats(0))
+
+        for _ in range(3_000):  # more than a socket buffers
+            await asyncio.sleep(0)
+
+        assert not beating.done()
+        beating.cancel()
+
+
 async def test_supervisor_death_is_noticed_with_heartbeats_unread() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        theirs.setblocking(False)
         joint = SupervisorLink(theirs)
         beating = asyncio.create_task(joint.send_heartbeats(60.0))
         listener = asyncio.create_task(joint.listen())

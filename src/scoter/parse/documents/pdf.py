@@ -67,7 +67,7 @@ def _xmp(body: bytes) -> Mapping[str, Sequence[str]]:
     end = len(body)
     for _ in range(_MOST_PACKETS):
         end = body.rfind(b"</x:xmpmeta", 0, end)
-        start = body.rfind(b"<x:xmpmeta", 0, end) if end >= 0 else -1
+        start = body.rfind(b"<x:xmpmeta", 0, max(end, 0))
         if start < 0:
             break
         if b"http://ns.adobe.com/pdf/" in (packet := body[start : end + 12]) or b"/pdfa/" in packet:

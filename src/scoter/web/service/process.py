@@ -46,6 +46,7 @@ class SupervisorLink:
     """The process's end of the socket pair; ``stopping`` is set when it must stop."""
 
     def __init__(self, link: socket.socket) -> None:
+        link.setblocking(False)  # a stopped supervisor does not read
         self._link = link
         self.stopping = asyncio.Event()
         self.is_ready = False
@@ -102,7 +103,6 @@ def run_process(name: str, work: Work) -> None:
     configure_logging(plan.level)
     # The supervisor asks a hanging process for a traceback before it kills it.
     faulthandler.register(signal.SIGQUIT)
-    link.setblocking(False)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         code = runner.run(_run(name, work, plan, link))
     logging.shutdown()
