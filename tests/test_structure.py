@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -14,9 +15,13 @@ MODULES = {
     ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(SOURCE.rglob("*.py"))
 }
-TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
 MOST_LINES = 450
 NOUNS_IN_ING = {"encoding", "scoring", "querystring", "loading", "main_thing"}
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {name: ast.parse(path.read_text("utf-8")) for name, path in MODULES.items()}
 
 
 def test_no_module_is_longer_than_a_reader_can_hold() -> None:
@@ -37,7 +42,7 @@ def test_module_names_are_nouns() -> None:
 
 def test_class_names_have_one_meaning() -> None:
     found = defaultdict(list)
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(name)
@@ -46,7 +51,7 @@ def test_class_names_have_one_meaning() -> None:
 
 
 def test_modules_do_not_import_each_other_in_a_circle() -> None:
-    graph = {name: _imports(tree) - {name} for name, tree in TREES.items()}
+    graph = {name: _imports(tree) - {name} for name, tree in trees().items()}
 
     try:
         TopologicalSorter(graph).prepare()
