@@ -34,7 +34,8 @@ demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
 	@$(BIN)/python examples/demo.py
 
 # Temporary files in memory: many tests wait for the disk. Half as many workers again as cores: many wait for a clock.
-PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n $(shell echo $$(($$(nproc) * 3 / 2))) --dist loadfile
+# Files in their order: those with the longest tests come first, whatever their number of tests.
+PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n $(shell echo $$(($$(nproc) * 3 / 2))) --dist loadfile --no-loadscope-reorder
 
 test: $(DEV) ## Run the tests, except for the following.
 	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes and not cluster and not stores"

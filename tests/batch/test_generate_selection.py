@@ -128,7 +128,7 @@ def _told(row: Mapping[str, Any], datum: CrawlDatum) -> dict[str, Any]:
     return {**row, **own}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     rows=ROWS,
     given_settings=SETTINGS,
@@ -174,7 +174,7 @@ class RowsOnly:
                 setattr(self, hook, getattr(plugin, hook))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(rows=ROWS, mixed=st.booleans())
 def test_row_hooks_select_the_same_urls_as_column_hooks(
     duckdb: Engine, rows: list[dict[str, Any]], mixed: bool

@@ -173,7 +173,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield opened
 
 
-@settings(max_examples=10, deadline=timedelta(seconds=20))
+@settings(max_examples=5, deadline=timedelta(seconds=20))
 @given(told=crawls(), overrides=st.sampled_from(list(CONFIGURATIONS.values())), most=st.sampled_from([1, 2, 10_000]))
 def test_column_rule_equals_the_row_function_on_random_rows(
     embedded: Engine, told: Told, overrides: list[str], most: int

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.batch.crawls import NOW, crawl_at, datum, write_crawldb, write_segment
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, run_in_process
 
 A, B, C = "https://a.org/", "http://b.org/", "http://c.org/"
 
 
-@pytest.fixture
-def crawl(tmp_path: Path) -> Path:
-    found = crawl_at(tmp_path / "crawl")
+def three_hosts(path: Path) -> Path:
+    found = crawl_at(path)
     write_crawldb(found, [datum(A), datum(f"{A}1"), datum(B, "gone"), datum(f"{C}x", "unfetched")])
     write_segment(
         found,
@@ -28,6 +28,27 @@ def crawl(tmp_path: Path) -> Path:
         ],
     )
     return found.path
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Path:
+    return three_hosts(tmp_path / "crawl")
+
+
+@pytest.fixture(scope="module")
+def with_hosts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A crawl with a hostdb, to be copied: making one takes longer than most tests that need it."""
+    folder = tmp_path_factory.mktemp("hosts")
+    three_hosts(folder / "crawl")
+    assert run_in_process(folder, "updatehostdb", "crawl", "--no-check").code == 0
+    return folder / "crawl"
+
+
+@pytest.fixture
+def known(crawl: Path, with_hosts: Path) -> Path:
+    """A crawl with a hostdb."""
+    shutil.copytree(with_hosts / "hostdb", crawl / "hostdb")
+    return crawl
 
 
 def rows(run: Run, *arguments: str | Path) -> list[dict[str, Any]]:
@@ -48,38 +69,32 @@ def test_update_and_list(run: Run, crawl: Path) -> None:
     assert table[4].split()[-2:] == ["failed", "1×"]
 
 
-def test_list_can_be_sorted_limited_and_filtered(run: Run, crawl: Path) -> None:
-    run("updatehostdb", crawl, "--no-check")
-
-    assert [row["host"] for row in rows(run, crawl, "--sort", "latency_ms.p95")] == ["b.org", "a.org", "c.org"]
-    assert [row["host"] for row in rows(run, crawl, "--sort", "host")] == ["a.org", "b.org", "c.org"]
-    assert [row["host"] for row in rows(run, crawl, "--sort", "bytes", "--limit", "1")] == ["a.org"]
-    assert [row["host"] for row in rows(run, crawl, "--expr", "latency_ms.p50 > 100 and gone > 0")] == ["b.org"]
-    assert [row["host"] for row in rows(run, crawl, "--expr", "dns == 'failed'")] == ["c.org"]
+def test_list_can_be_sorted_limited_and_filtered(run: Run, known: Path) -> None:
+    assert [row["host"] for row in rows(run, known, "--sort", "latency_ms.p95")] == ["b.org", "a.org", "c.org"]
+    assert [row["host"] for row in rows(run, known, "--sort", "host")] == ["a.org", "b.org", "c.org"]
+    assert [row["host"] for row in rows(run, known, "--sort", "bytes", "--limit", "1")] == ["a.org"]
+    assert [row["host"] for row in rows(run, known, "--expr", "latency_ms.p50 > 100 and gone > 0")] == ["b.org"]
+    assert [row["host"] for row in rows(run, known, "--expr", "dns == 'failed'")] == ["c.org"]
 
 
-def test_one_host_by_name_or_url(run: Run, crawl: Path) -> None:
-    run("updatehostdb", crawl, "--no-check")
-
+def test_one_host_by_name_or_url(run: Run, known: Path) -> None:
     for spelling in ("a.org", "A.ORG", "https://a.org/some/page"):
-        found = json.loads(run("readhostdb", crawl, "--get", spelling, "--json").out)
+        found = json.loads(run("readhostdb", known, "--get", spelling, "--json").out)
         assert (found["host"], found["urls"], found["latency_ms"]["max"]) == ("a.org", 2, 70)
-    assert "homepage             https://a.org/\n" in run("readhostdb", crawl, "--get", "a.org").out
-    missing = run("readhostdb", crawl, "--get", "x.org")
+    assert "homepage             https://a.org/\n" in run("readhostdb", known, "--get", "a.org").out
+    missing = run("readhostdb", known, "--get", "x.org")
     assert (missing.code, missing.out) == (1, "")
     assert missing.err.startswith("The hostdb does not contain x.org\n")
 
 
-def test_dumps_of_records_homepages_and_names(run: Run, crawl: Path, tmp_path: Path) -> None:
-    run("updatehostdb", crawl, "--no-check")
-
-    assert run("readhostdb", crawl, "--dump-homepages", "-").out == f"{A}\n"
-    assert run("readhostdb", crawl, "--dump-hostnames", "-").out == "a.org\nb.org\nc.org\n"
-    assert run("readhostdb", crawl, "--dump-hostnames", "-", "--expr", "fetched > 1").out == "a.org\n"
-    plain = run("readhostdb", crawl, "--dump", "-").out
+def test_dumps_of_records_homepages_and_names(run: Run, known: Path, tmp_path: Path) -> None:
+    assert run("readhostdb", known, "--dump-homepages", "-").out == f"{A}\n"
+    assert run("readhostdb", known, "--dump-hostnames", "-").out == "a.org\nb.org\nc.org\n"
+    assert run("readhostdb", known, "--dump-hostnames", "-", "--expr", "fetched > 1").out == "a.org\n"
+    plain = run("readhostdb", known, "--dump", "-").out
     assert plain.startswith("a.org\n  urls ")
     assert "bins" not in plain
-    done = run("readhostdb", crawl, "--dump", "hosts.csv", "--format", "csv")
+    done = run("readhostdb", known, "--dump", "hosts.csv", "--format", "csv")
     assert (done.code, done.err) == (0, "Wrote 3 hosts to hosts.csv\n")
     assert (tmp_path / "hosts.csv").read_text().startswith("host,urls,pages,")
 
@@ -97,10 +112,8 @@ def test_dumps_of_records_homepages_and_names(run: Run, crawl: Path, tmp_path: P
         (["--get", "no host"], "'no host' is not a host\n"),
     ],
 )
-def test_wrong_options_get_one_message(run: Run, crawl: Path, arguments: list[str], message: str) -> None:
-    run("updatehostdb", crawl, "--no-check")
-
-    done = run("readhostdb", crawl, *arguments)
+def test_wrong_options_get_one_message(run: Run, known: Path, arguments: list[str], message: str) -> None:
+    done = run("readhostdb", known, *arguments)
 
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith(f"scoter: {message}")

@@ -65,9 +65,9 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         yield opened
 
 
-def open_by_name(name: str, folder: Path) -> Engine:
+def open_by_name(name: str, folder: Path, ranges: int = 3) -> Engine:
     if name.startswith("spark"):
         from scoter.engine.spark import SparkEngine
 
         return SparkEngine(folder, _session(), store=_store_url() if name == "spark with a store" else "")
-    return DuckDbEngine(folder, MEMORY, threads=2, ranges=3 if name == "duckdb in ranges" else None)
+    return DuckDbEngine(folder, MEMORY, threads=2, ranges=ranges if name == "duckdb in ranges" else None)

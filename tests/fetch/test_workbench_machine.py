@@ -188,4 +188,4 @@ class WorkbenchMachine(RuleBasedStateMachine):
 
 
 TestWorkbenchMachine = WorkbenchMachine.TestCase
-TestWorkbenchMachine.settings = settings(max_examples=150, stateful_step_count=60, deadline=None)
+TestWorkbenchMachine.settings = settings(max_examples=75, stateful_step_count=60, deadline=None)

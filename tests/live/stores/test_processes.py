@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 
 def run(module: str, folder: Path, *arguments: int) -> str:
     command = [sys.executable, "-m", f"tests.live.stores.{module}", str(folder), *map(str, arguments)]
@@ -14,6 +16,7 @@ def run(module: str, folder: Path, *arguments: int) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_killed_service_keeps_acknowledged_messages_and_records_once(tmp_path: Path) -> None:
     assert run("crashes", tmp_path, 15, 20260301).startswith("15 kills, ")
 

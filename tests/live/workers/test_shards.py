@@ -247,5 +247,5 @@ class Ownership(RuleBasedStateMachine):
         assert len(held) == len(set(held))
 
 
-Ownership.TestCase.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+Ownership.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
 TestOwnership = Ownership.TestCase
