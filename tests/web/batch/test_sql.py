@@ -7,7 +7,6 @@ import asyncio
 import csv
 import io
 import os
-import signal
 from contextlib import suppress
 from pathlib import Path
 
@@ -128,20 +127,18 @@ async def test_a_query_that_takes_too_long_is_ended(bench: BatchBench) -> None:
 
 async def test_ctrl_c_in_the_terminal_of_the_server_does_not_reach_a_query(bench: BatchBench) -> None:
     query = "select sum(hash(range)) from range(1000000000000)"
-    asked = asyncio.create_task(bench.client.post(PATH, {"query": query, "seconds": 10}))
+    asked = asyncio.create_task(bench.client.post(PATH, {"query": query, "seconds": 0.5}))
 
     while not (found := _query_processes()):
         await asyncio.sleep(0.01)
     sessions = [os.getsid(pid) for pid in found]
-    for pid in found:
-        os.kill(pid, signal.SIGKILL)
     await asked
 
     assert sessions == found
 
 
 def _query_processes() -> list[int]:
-    """Return the child processes that run a query."""
+    """Return the child processes that run queries."""
     running = []
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has ended
