@@ -5,7 +5,8 @@
 Crawls a synthetic web twice beside a `scoter ui`: with nobody looking, and with five viewers that make the requests of
 the page of a crawl from its first round to its end. The crawl is a process of its own, so the cost of each is known
 exactly: what the crawl used, and what the server and its queries used meanwhile. The synthetic web and the viewers do
-not count. Opening the page costs about as much as watching it for minutes, so the crawl must not be too short.
+not count. Opening the page costs about as much as watching it for a minute, and watching costs as much when other
+programs slow the crawl down: the crawl must not be too short, and the machine otherwise idle.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ from scoter.simweb import WebSpec, running
 
 GOAL = 0.02
 NAME = "news"
-REFRESH = 3.0  # seconds, as in views/crawl.js
+REFRESH = 10.0  # seconds, as in views/crawl.js
 _REPORTS = ("types", "languages", "failing-hosts", "slow-hosts")
 _PROGRAM = (sys.executable, "-m", "scoter.cli.main")
 
 
 class Cost(NamedTuple):
-    """CPU seconds of the crawl, and of the server with its queries; what viewers got."""
+    """CPU seconds of the crawl, and of the server with its queries; how long it took, and what viewers got."""
 
     crawl: float
     server: float
+    seconds: float
     requests: int = 0
     events: int = 0
 
@@ -56,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         costs = [measured(web.port, web.web.seeds(), viewers) for viewers in (0, said.viewers)]
     for viewers, cost in zip((0, said.viewers), costs, strict=True):
         seen = f"; {cost.requests} requests, {cost.events} events" if viewers else ""
-        print(f"{viewers} viewers: crawl {cost.crawl:.2f} CPU s, server {cost.server:.2f} CPU s{seen}")
+        print(f"{viewers} viewers, {cost.seconds:.0f} s: ", end="")
+        print(f"crawl {cost.crawl:.2f} CPU s, server {cost.server:.2f} CPU s{seen}")
     alone, watched = costs
     share = (watched.server - alone.server) / min(alone.crawl, watched.crawl)
     print(f"all processes: {watched.total / alone.total:.3f} of the CPU time without viewers")
@@ -72,7 +75,7 @@ def measured(port: int, seeds: Sequence[str], viewers: int) -> Cost:
         settings = ["agent.name=bench", "fetch.delay=0", f'fetch.connect_to=["*:*=127.0.0.1:{port}"]']
         words = [f"-D{each}" for each in settings]
         server, address = started(Path(folder), words)
-        before = tree_seconds(server.pid)
+        before, began = tree_seconds(server.pid), time.monotonic()
         options = ["--rounds", "6", "--scope", "any", "--quiet", *words]
         crawl = subprocess.Popen([*_PROGRAM, "crawl", NAME, *seeds, *options], cwd=folder, stdout=subprocess.DEVNULL)
         watching = [Viewer(address, crawl) for _ in range(viewers)]
@@ -90,6 +93,7 @@ def measured(port: int, seeds: Sequence[str], viewers: int) -> Cost:
     return Cost(
         crawl=used.ru_utime + used.ru_stime,
         server=spent,
+        seconds=time.monotonic() - began,
         requests=sum(each.requests for each in watching),
         events=sum(each.events for each in watching),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ def crawls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server, with a crawl `news` started by the first test."""
     folder = tmp_path_factory.mktemp("ui") / "crawls"
     folder.mkdir()
+    shutil.copytree(Path(__file__).parents[3] / "examples" / "nutch-crawl", folder / "nutch")
     with running(WebSpec(hosts=3, pages=40)) as web, serving_crawls(folder, web.port) as address:
         yield address
 
@@ -149,9 +151,40 @@ def test_a_job_is_run_and_a_schedule_is_made_and_deleted(browser: Browsing) -> N
     page.get_by_text("There are no recurring jobs.").wait_for()
 
 
+def test_crawls_are_merged_into_a_new_one(browser: Browsing) -> None:
+    with CrawlClient(browser.address, timeout=120) as client:
+        client.start("copy", "mergedb", directories=["news"])
+        for event in client.watch("copy", after=0):
+            if getattr(event, "state", "") in ("succeeded", "failed"):
+                break
+    page = browser.open("/merge")
+    page.get_by_label("Name of the new crawl").fill("merged")
+    page.get_by_role("button", name="Merge").click()
+    page.get_by_text("Choose at least two crawls").wait_for()
+    page.get_by_label("news", exact=True).check()
+    page.get_by_label("copy", exact=True).check()
+    page.get_by_role("button", name="Merge").click()
+    page.get_by_role("heading", name="merged").wait_for(timeout=120_000)
+
+
+def test_a_nutch_crawl_is_imported(browser: Browsing) -> None:
+    page = browser.open("/import")
+    page.get_by_label("Name of the new crawl").fill("imported")
+    page.get_by_label("Folder of the Nutch crawl").fill("nothing")
+    page.get_by_role("button", name="Import").click()
+    page.get_by_text("Accepted: nutch").wait_for()
+    page.get_by_label("Folder of the Nutch crawl").fill("nutch")
+    page.get_by_role("button", name="Import").click()
+    page.locator(".state.succeeded").wait_for(timeout=120_000)
+    page.get_by_role("link", name="imported").click()
+    page.get_by_role("heading", name="imported").wait_for()
+
+
 PLACES = (
     "/",
     "/new",
+    "/merge",
+    "/import",
     "/schedules",
     "/keys",
     "/crawl/news",
@@ -180,6 +213,22 @@ def test_no_view_has_serious_axe_findings_or_overflows_a_phone(crawls: str, sche
                 found.append(f"{place} is wider than a phone")
         assert browser.complaints == []
     assert found == []
+
+
+def test_the_first_view_is_small(crawls: str) -> None:
+    with browsing(crawls) as browser:
+        page = browser.page
+        page.goto(f"{crawls}/#/")
+        page.wait_for_selector("main:not([aria-busy]) h1")
+        sizes = page.evaluate(
+            "[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]"
+            ".map((each) => each.transferSize)"
+        )
+        painted = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
+        print(f"first view: {sum(sizes) / 1024:.0f} KiB in {len(sizes)} responses, painted after {painted} ms")
+
+    assert len(sizes) > 5
+    assert 20_000 < sum(sizes) <= 400 * 1024
 
 
 def test_everything_is_reached_with_the_keyboard(browser: Browsing) -> None:
@@ -235,8 +284,12 @@ def test_nothing_of_a_hostile_site_runs_or_becomes_markup(tmp_path: Path) -> Non
             for event in client.watch("evil", after=0):
                 if getattr(event, "state", "") in ("succeeded", "failed"):
                     break
+            seed = f"{HOSTILE}?<img src=x onerror=alert('seed')>\tnote=<script>alert('note')</script>"
+            job = client.start("evil", "inject", seeds=[seed])
         with browsing(address, viewport={"width": 1000, "height": 800}) as browser:
             _visit(browser)
+            _visit_job(browser, job.id)
+            _replay(browser)
             assert browser.dialogs == []
             assert browser.complaints == [each for each in browser.complaints if _is_block(each)]
 
@@ -267,6 +320,30 @@ def _visit(browser: Browsing) -> None:
         assert page.url.startswith(browser.address)
         assert page.title().endswith("– Scoter")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+
+
+def _visit_job(browser: Browsing, job: str) -> None:
+    """Open the views of a job whose options and log attack whoever shows them."""
+    for place in (f"/crawl/evil/jobs/{job}", "/crawl/evil/jobs", "/crawl/evil/segments"):
+        page = browser.open(place)
+        if place.endswith("jobs"):
+            page.get_by_text("onerror=alert('seed')").first.wait_for()
+        _check_elements(page)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), place
+
+
+def _replay(browser: Browsing) -> None:
+    """Open an archived page by its own address, without the frame of the interface around it, and what it links to."""
+    page = browser.page
+    for link in ("/", *LINKS[:2]):
+        page.goto(f"{browser.address}/v1/crawls/evil/replay?url={quote(HOSTILE.rstrip('/') + link, safe='')}")
+        page.wait_for_timeout(300)
+        assert page.url.startswith(browser.address)
+        assert page.locator("script, object, meta[http-equiv], a[href^='javascript:']").count() == 0
+        inside = page.locator("a[href^='/v1/replays/']").first.get_attribute("href")
+        page.goto(browser.address + inside)
+        page.wait_for_timeout(300)
+        assert page.url.startswith(browser.address)
 
 
 def _check_elements(page: Any) -> None:

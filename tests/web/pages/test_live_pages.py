@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from tests.fetch.browsers import needs_browser
@@ -132,6 +133,11 @@ def test_a_session_replaces_the_key_in_every_process(tmp_path: Path) -> None:
         page.get_by_role("heading", name="Record").wait_for()
         browser.open("/events?after=0")
         page.get_by_role("link", name="http://www.hostile.test/", exact=True).wait_for()
-        assert page.locator("main script, main img, main [onerror], main a[href^='javascript:']").count() == 0
+        url = quote("http://www.hostile.test/?'\"><img src=x onerror=alert(1)>", safe="")
+        for place in ("/events?after=0", "/", "/domains", f"/url?url={url}", "/domains?domain=%3Cimg%20src=x%3E"):
+            browser.open(place)
+            if place == "/":  # the activity of domains, with why they are paused
+                page.get_by_role("link", name="hostile.test").first.wait_for()
+            assert page.locator("main script, main img, main [onerror], main a[href^='javascript:']").count() == 0
         assert browser.dialogs == []
         assert browser.complaints == []

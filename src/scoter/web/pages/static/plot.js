@@ -54,9 +54,9 @@ function frame(title, unit, names, draw) {
 }
 
 /** Lines over time. `series` is a list of {name, points: [[milliseconds, value], …]}; `format` shows a value. */
-export function linePlot({ title, unit, series, format = brief }) {
+export function linePlot({ title, unit, series, format = brief, none = "No data yet." }) {
   const used = series.filter((each) => each.points.length);
-  if (!used.length) return h("figure", { class: "plot" }, h("figcaption", null, h("strong", null, title)), h("p", { class: "empty small" }, "No data yet."));
+  if (!used.length) return h("figure", { class: "plot" }, h("figcaption", null, h("strong", null, title)), h("p", { class: "empty small" }, none));
   const names = used.map((each) => each.name);
   return frame(title, unit, names, (width, reading) => {
     const all = used.flatMap((each) => each.points);

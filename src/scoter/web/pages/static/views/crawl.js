@@ -8,7 +8,8 @@ import { page, place, state } from "./crawl_head.js";
 import { inOrder, statusBar, statusName } from "./statuses.js";
 
 const KINDS = 5; // kinds of errors with a line of their own
-const REFRESH = 3000;
+const REFRESH = 10_000; // progress and jobs arrive as events; this is for URLs by status and the size
+const UNCOUNTED = 3000;
 
 export async function crawlView({ name, signal }) {
   let [crawl, history] = await Promise.all([get(path("crawls", name), {}, signal), get(path("crawls", name, "progress"), { points: 1000 }, signal)]);
@@ -64,7 +65,8 @@ export async function crawlView({ name, signal }) {
       drawFacts();
       put(plots, series(points));
     }, 1000),
-    setInterval(() => !document.hidden && (crawl.state === "running" || !isCounted(crawl)) && refresh(), REFRESH),
+    setInterval(() => !document.hidden && crawl.state === "running" && refresh(), REFRESH),
+    setInterval(() => !document.hidden && !isCounted(crawl) && refresh(), UNCOUNTED),
   ];
   let was = crawl.state;
   timers.push(setInterval(() => {
@@ -181,7 +183,7 @@ function series(points) {
     linePlot({ title: "Traffic", unit: "bytes per second", format: bytes, series: [{ name: "bytes per second", points: of((point) => point.bytes_per_second) }] }),
     linePlot({ title: "Pages", unit: "pages fetched, in total", series: [{ name: "pages", points: totals(points, (point) => point.pages ?? 0) }] }),
     linePlot({ title: "Queue", unit: "URLs", series: [{ name: "queued", points: of((point) => point.queued) }, { name: "in progress", points: of((point) => point.active) }] }),
-    linePlot({ title: "Errors by kind", unit: "URLs, in total", series: errors }),
+    linePlot({ title: "Errors by kind", unit: "URLs, in total", series: errors, none: fetching.length ? "No errors." : undefined }),
     columnPlot({ title: "New URLs", unit: "URLs per round", axis: "round", items: rounds.slice(-60).map((point) => [String(point.round ?? ""), point.new_urls]) }),
   ];
 }

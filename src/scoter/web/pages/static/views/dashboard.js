@@ -137,7 +137,7 @@ function fetcherTable(stats) {
   if (!names.length) return empty("No worker is running.");
   return table(
     [
-      { name: "fetcher", label: "Worker", show: (name) => name },
+      { name: "fetcher", label: "Worker", show: (name) => quoted(name) },
       { name: "shards", label: "Shards", numeric: true, show: (name) => number(stats.gauges[`fetcher_shards.${name}`]) },
       { name: "queues", label: "Domains queued", numeric: true, show: (name) => number(stats.gauges[`fetcher_queues.${name}`]) },
       { name: "cpu", label: "CPU time", numeric: true, show: (name) => seconds(stats.counts[`fetcher_cpu_seconds.${name}`]) },
@@ -160,7 +160,7 @@ function domainTable(domains) {
       { name: "waiting", label: "Waiting", numeric: true, show: (each) => number(each.waiting) },
       { name: "active", label: "In progress", numeric: true, show: (each) => number(each.active) },
       { name: "until", label: "Paused until", show: (each) => (each.blocked ? state("blocked") : left(each) > 1 ? time(each.until) : "") },
-      { name: "why", label: "Why", show: (each) => (each.blocked ? "its rule" : left(each) > 1 ? each.why : "") },
+      { name: "why", label: "Why", show: (each) => (each.blocked ? "its rule" : left(each) > 1 ? quoted(each.why) : "") },
     ],
     domains,
     { caption: "Busiest and paused domains" },
