@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-stores test-cluster cluster-up cluster-down test-compiled test-install check fmt docs clean \
+.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch slow-hosts kill-live \
   kill-fetchers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster bench-viewers nginx wrk
 
@@ -96,6 +96,17 @@ cluster-up: $(DEV) $(SERVERS)/.ready ## Start Kafka and Cassandra for the tests 
 
 test-cluster: cluster-up ## Run the tests of the live service on several machines, with Kafka and Cassandra; stop these afterwards.
 	@$(BIN)/pytest -n 2 -m cluster tests/live; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
+
+# Only the schemas in these packages are used. The last Compose in Python has dependencies that conflict with ours.
+SCHEMAS := build/schemas
+$(SCHEMAS)/.ready:
+	@rm -rf $(SCHEMAS)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --target $(SCHEMAS) \
+	  kubernetes-validate==1.37.0 importlib-resources docker-compose==1.29.2
+	@touch $@
+
+test-manifests: $(DEV) $(SCHEMAS)/.ready ## Validate the Compose file and the Kubernetes manifests against their schemas.
+	@$(BIN)/pytest tests/deploy
 
 cluster-down: $(DEV) ## Stop these servers and remove their data.
 	@$(BIN)/python -m tests.servers.cluster down

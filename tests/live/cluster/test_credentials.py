@@ -17,7 +17,7 @@ import pytest
 from tests.live.cluster.conftest import cluster_settings
 from tests.live.cluster.running import started
 from tests.servers.cluster import SECURE_KAFKA_PORT, certificates
-from tests.web.service.running import PATIENCE, settings
+from tests.web.service.running import settings
 
 from scoter.config import Config, load
 from scoter.errors import StoreUnavailable, UsageError
@@ -55,6 +55,11 @@ def secure_kafka(password: str = PASSWORD, authority: str = "ca.pem") -> list[st
         f"kafka.ca_file={certificates('kafka') / authority}",
         "kafka.timeout=3s",
     ]
+
+
+def patient(prefix: str) -> Config:
+    """Return settings for a keyspace of its own; changes of tables take long on a busy machine."""
+    return load(overrides=[*cluster_settings(prefix, f"k{prefix}"), "cassandra.timeout=30s"])
 
 
 def counted(kind: str) -> float:
@@ -126,7 +131,7 @@ def waiting_role(role: str, folder: Path, options: list[str]) -> Iterator[Callab
                 process.kill()
 
 
-def wait_until(found: Callable[[], bool], within: float = PATIENCE) -> None:
+def wait_until(found: Callable[[], bool], within: float = 90.0) -> None:
     until = time.monotonic() + within
     while not found():
         assert time.monotonic() < until
@@ -166,11 +171,11 @@ def test_changed_password_is_counted_and_the_service_works_again(tmp_path: Path,
     log = tmp_path / "api.log"
     with log.open("w") as out, started("api", tmp_path / "api", options, out) as api:
         set_kafka_password("another one")
-        api.wait_for(lambda: 'scoter_faults_total{kind="kafka-credentials"}' in api.get("/metrics").body.decode())
+        wait_until(lambda: 'scoter_faults_total{kind="kafka-credentials"}' in api.get("/metrics").body.decode())
         assert api.get("/healthz").status == 200
 
         set_kafka_password(PASSWORD)
-        api.wait_for(lambda: api.submit("http://example.org/").status == 202)
+        wait_until(lambda: api.submit("http://example.org/").status == 202)
     assert len(re.findall("Kafka refuses the user name or password", log.read_text())) == 1
     assert PASSWORD not in log.read_text()
 
@@ -178,7 +183,7 @@ def test_changed_password_is_counted_and_the_service_works_again(tmp_path: Path,
 @pytest.mark.parametrize(("version", "why"), [(VERSION + 1, "newer Scoter"), (0, "cannot upgrade")])
 def test_role_refuses_tables_of_another_version(tmp_path: Path, prefix: str, version: int, why: str) -> None:
     options = settings(1, *cluster_settings(prefix, f"k{prefix}"))
-    keyspace = load(overrides=cluster_settings(prefix, f"k{prefix}")).cassandra
+    keyspace = patient(prefix).cassandra
 
     async def set_version() -> None:
         async with CassandraSession(keyspace) as session:
@@ -195,7 +200,7 @@ def test_role_refuses_tables_of_another_version(tmp_path: Path, prefix: str, ver
 
 
 async def test_older_tables_are_upgraded_and_stay_usable(prefix: str) -> None:
-    keyspace = load(overrides=cluster_settings(prefix, f"k{prefix}")).cassandra
+    keyspace = patient(prefix).cassandra
     newer = TableSchema(version=VERSION + 1, upgrades={VERSION: ("ALTER TABLE robots ADD IF NOT EXISTS note text",)})
     async with CassandraSession(keyspace) as old:
         await old.run("INSERT INTO robots (origin, expires) VALUES ('https://a.example', 1.0)")

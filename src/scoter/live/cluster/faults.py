@@ -16,6 +16,7 @@ from typing import Any, Final
 
 _LOG_EVERY: Final = 60.0  # seconds
 _MOST_LOGGED: Final = 1_000  # faults that are logged in a minute
+_MOMENT: Final = 2.0  # seconds in which a client may also learn why it reaches no server
 _log = logging.getLogger(__name__)
 
 
@@ -56,13 +57,14 @@ class ClusterFaults:
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
         self._logged: dict[tuple[str, str], float] = {}
+        self._unreachable: dict[str, tuple[float, float]] = {}  # since when, and when last
 
     def note(self, server: str, kind: FaultKind, detail: str, *, about: str = "") -> None:
         """Count a fault, and log it unless it was logged in the last minute; ``about`` tells faults of a kind apart."""
         now = self._timer()
         with self._lock:
             self._counts[f"{server}-{kind}"] += 1
-            if kind is FaultKind.UNREACHABLE and any(self._is_recent(server, cause, now) for cause in _CAUSES):
+            if kind is FaultKind.UNREACHABLE and not self._lasts(server, now):
                 return
             key = (server, about or kind.value)
             if now - self._logged.get(key, -_LOG_EVERY) < _LOG_EVERY:
@@ -80,16 +82,18 @@ class ClusterFaults:
         with self._lock:
             self._counts[f"{server}-{kind}"] += by
 
-    def is_known(self, server: str) -> bool:
-        """Return whether it was logged in the last minute why a server cannot be used."""
-        now = self._timer()
-        with self._lock:
-            return any(self._is_recent(server, kind, now) for kind in (*_CAUSES, FaultKind.UNREACHABLE))
-
     def counts(self) -> Mapping[str, float]:
         """Return the number of faults by server and kind, for metrics."""
         with self._lock:
             return dict(self._counts)
+
+    def _lasts(self, server: str, now: float) -> bool:
+        """Return whether a server has been unreachable for a moment, and no better reason is known."""
+        since, last = self._unreachable.get(server, (now, now))
+        since = since if now - last < _LOG_EVERY else now
+        self._unreachable[server] = (since, now)
+        is_explained = any(self._is_recent(server, cause, now) for cause in _CAUSES)
+        return now - since >= _MOMENT and not is_explained
 
     def _is_recent(self, server: str, kind: FaultKind, now: float) -> bool:
         return now - self._logged.get((server, kind.value), -_LOG_EVERY) < _LOG_EVERY
@@ -114,6 +118,8 @@ def kafka_fault(error: Any) -> FaultKind:
         ):
             return FaultKind.PERMISSION
         case KafkaError._SSL:
+            return FaultKind.TLS
+        case KafkaError._TRANSPORT if "SSL_HANDSHAKE" in error.str():
             return FaultKind.TLS
         case KafkaError._TRANSPORT | KafkaError._ALL_BROKERS_DOWN | KafkaError._RESOLVE | KafkaError._TIMED_OUT:
             return FaultKind.UNREACHABLE

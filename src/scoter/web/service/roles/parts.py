@@ -48,8 +48,7 @@ async def until_available(what: str, connect: Any) -> None:
         try:
             await connect()
         except StoreUnavailable as error:
-            if not FAULTS.is_known(what.lower()):
-                FAULTS.note(what.lower(), FaultKind.FAILED, f"waiting for {what}: {error}")
+            FAULTS.note(what.lower(), FaultKind.UNREACHABLE, error.message)
             await asyncio.sleep(_RETRY)
         else:
             return
