@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.live.cluster.conftest import cluster_settings
 from tests.live.cluster.running import cluster
-from tests.web.service.running import announced, pages, service, settings
+from tests.web.service.running import Service, announced, pages, service, settings
 
+from scoter.live.sqlite.database import DatabaseReader
 from scoter.simweb import WebSpec, running
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(280)]
@@ -65,3 +69,74 @@ def test_service_moves_to_a_cluster_and_back(tmp_path: Path, prefix: str) -> Non
                 assert live.record(url)["state"] == "ok"
             assert set(announced(live, "new")) == set(URLS[30:32])
         assert migrate(back, "embedded", web.port, prefix)["urls"] == 0
+
+
+class _Load:
+    """Submits messages and looks URLs up until the block ends; ``accepted`` has what the service has acknowledged."""
+
+    def __init__(self, live: Service, name: str) -> None:
+        self._live = live
+        self._name = name
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.accepted: dict[str, str] = {}
+        self.answers: set[int] = set()
+
+    def __enter__(self) -> _Load:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        for number in itertools.count():
+            if self._stopping.wait(0.1):
+                return
+            url, message = URLS[number % len(URLS)], f"{self._name}-{number}"
+            got = self._live.submit(url, id=message)
+            self.answers |= {got.status, self._live.get(f"/v1/urls?url={quote(url, safe='')}").status}
+            if got.status == 202:
+                self.accepted[message] = url
+
+
+def test_service_answers_while_it_is_migrated_and_loses_no_message(tmp_path: Path, prefix: str) -> None:
+    folder, back = tmp_path / "live", tmp_path / "back"
+    more = (f"cassandra.keyspace=k{prefix}",)
+    with running(WEB) as web:
+        with service(folder, web.port) as live:
+            assert live.ask("PUT", "/v1/domains/blocked.example", {"blocked": True}).status == 200
+            with _Load(live, f"{prefix}-a") as load:
+                assert migrate(folder, "cluster", web.port, prefix)["urls"] is None
+        assert migrate(folder, "cluster", web.port, prefix)["urls"] is not None
+        first, done = load.accepted, in_database(folder)
+        assert first
+        assert load.answers <= {200, 202, 404}
+
+        with cluster(tmp_path / "roles", web.port, prefix, ("fetcher", "worker", "api"), *more) as moved:
+            with _Load(moved.api, f"{prefix}-b") as load:
+                assert migrate(back, "embedded", web.port, prefix)["urls"] is None
+            moved.wait_until_announced({each for each in first.items() if each not in done}, 90)
+            for role in ("worker", "fetcher"):
+                assert moved.of(role)[0].stop(60) == 0
+            assert moved.api.submit(URLS[0], id=f"{prefix}-last", force=True).status == 202
+            done |= set(moved.announced())
+        assert load.answers <= {200, 202, 404}
+
+        assert migrate(back, "embedded", web.port, prefix)["urls"] >= 1
+        wanted = {*first.items(), *load.accepted.items(), (f"{prefix}-last", URLS[0])}
+        with service(back, web.port) as live:
+            live.wait_for(lambda: wanted <= done | in_database(back))
+            assert [each["domain"] for each in live.get("/v1/domains").json["domains"]] == ["blocked.example"]
+            for url in {*first.values(), *load.accepted.values()}:
+                assert live.record(url)["state"] == "ok"
+
+
+def in_database(folder: Path) -> set[tuple[str, str]]:
+    """Return the messages and URLs that an embedded service has announced."""
+    reader = DatabaseReader(folder / "service.sqlite")
+    try:
+        return {(message, url) for message, url in reader.all("SELECT message, url FROM events")}
+    finally:
+        reader.close()

@@ -25,7 +25,7 @@ from scoter.live.cluster.access import CassandraKeys
 from scoter.live.cluster.cassandra import CassandraSession
 from scoter.live.cluster.intake import intake_message
 from scoter.live.cluster.kafka import KafkaSender, TopicNames, admin_client
-from scoter.live.cluster.messages import AcceptedUrl, accepted_urls
+from scoter.live.cluster.messages import AcceptedUrl, UnreadableMessage, accepted_urls
 from scoter.live.cluster.metadata import CassandraMetadata, read_all
 from scoter.live.cluster.offsets import PartitionOffsets
 from scoter.live.cluster.rules import KafkaRules
@@ -224,7 +224,18 @@ async def _unfinished(
     found = await asyncio.to_thread(read_partition, kafka, topic, partition, offsets.position, _MOST)
     if not found:
         return [], None
-    urls = [accepted_urls.decode(each.value) for each in found if offsets.receive(each.offset)]
+    urls = []
+    for each in found:
+        if offsets.receive(each.offset):
+            try:
+                urls.append(accepted_urls.decode(each.value))
+            except UnreadableMessage as error:
+                where = f"{topic}, partition {partition}, offset {each.offset}"
+                raise UsageError(
+                    f"a message cannot be read: {error}",
+                    where=where,
+                    hint="Start a worker, which moves it to the dead-letter topic, or use a newer Scoter.",
+                ) from None
     return urls, confluent_kafka.TopicPartition(topic, partition, found[-1].offset + 1)
 
 
