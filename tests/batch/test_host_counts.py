@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.batch.making import NOW, fetch, known, make_crawl, make_segment
+from tests.batch.making import NOW, known, make_crawl
 from tests.batch.test_incremental import (
     DELTA,
     EAGER,
@@ -19,14 +19,18 @@ from tests.batch.test_incremental import (
     marks_duplicates,
     scores,
     some_crawl,
-    updatedb,
     updates,
-    url_of,
 )
 
 from scoter.batch.crawldir import host_counts
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.host_counts import FILE, count_hosts, record_host_counts, stored_host_counts
+from scoter.batch.crawldir.host_counts import (
+    FILE,
+    count_hosts,
+    current_host_counts,
+    record_host_counts,
+    stored_host_counts,
+)
 from scoter.batch.inject import inject
 from scoter.config import Config
 from scoter.engine import Engine
@@ -36,20 +40,6 @@ from scoter.store.tables import Table
 @pytest.fixture(autouse=True)
 def _stored_for_every_crawl(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_counts, "MIN_ROWS", 0)
-
-
-@pytest.fixture
-def full_counts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The versions of which all rows were counted."""
-    found: list[str] = []
-    count = host_counts._count_all
-
-    def counted(engine: Engine, table: Table, file: Path) -> Any:
-        found.append(table.manifest.name)
-        return count(engine, table, file)
-
-    monkeypatch.setattr(host_counts, "_count_all", counted)
-    return found
 
 
 def expected(crawl: CrawlDir) -> dict[str, dict[str, Any]]:
@@ -88,19 +78,18 @@ def test_counts_follow_any_sequence_of_changes(engine: Engine, tmp_path: Path, c
             assert {row["host"]: row for row in count_hosts(table).to_pylist()} == expected(crawl)
 
 
-def test_a_small_change_does_not_count_all_rows(engine: Engine, tmp_path: Path, full_counts: list[str]) -> None:
-    crawl = some_crawl(tmp_path / "crawl")
+def test_counts_of_too_many_hosts_are_returned_but_not_stored(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_counts, "_MAX_HOSTS", 2)
+    urls = [known(f"http://{name}.example/") for name in ("one", "two", "three")]
+    crawl = make_crawl(tmp_path / "crawl", urls)
+
     record_host_counts(crawl, engine)
-    assert full_counts == ["v000001"]
 
-    for number in range(4):
-        segment = make_segment(crawl, f"2026{number:010d}", fetches=[fetch(url_of(number), "gone", fetch_time=NOW)])
-        updatedb(crawl, engine, DELTA, [segment], now=NOW)
-        inject(crawl, engine, DELTA, [f"http://new{number}.example/"], now=NOW)
-
-    assert full_counts == ["v000001"]
-    assert stored(crawl) == expected(crawl)
-    assert "new3.example" in expected(crawl)
+    assert stored(crawl) is None
+    found = current_host_counts(crawl, engine, most=10)
+    assert found["host"].to_pylist() == ["one.example", "three.example", "two.example"]
 
 
 def test_a_host_whose_best_url_got_a_lower_score_has_another_best_score(engine: Engine, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def main() -> None:
     os.nice(_NICENESS)
     crawl = CrawlDir.open(Path(sys.argv[1]))
     with scratch_of_reader(crawl.scratch, "hosts") as scratch, DuckDbEngine(scratch.path, _MEMORY) as engine:
-        counts = current_host_counts(crawl, engine).slice(0, MAX_HOSTS)
+        counts = current_host_counts(crawl, engine, MAX_HOSTS)
     with pa.ipc.new_stream(sys.stdout.buffer, counts.schema) as stream:
         stream.write_table(counts)
 

@@ -39,11 +39,11 @@ class HostsUncounted(UserError):
 
 
 class _Counted(Struct, frozen=True):
-    """The hosts of a version of a crawldb, and its URLs by status; ``hosts`` is ``None`` if they cannot be counted."""
+    """The hosts of a version of a crawldb, and its URLs by status; both are ``None`` if they cannot be counted."""
 
     version: tuple[int, datetime]
     hosts: Any
-    by_status: dict[str, int] = {}
+    by_status: dict[str, int] | None = None
 
 
 class HostTables:
@@ -75,7 +75,7 @@ class HostTables:
     def statuses(self, name: str, crawl: CrawlDir, version: int) -> dict[str, int] | None:
         """Return the number of URLs by status in a version, or ``None`` if not known yet."""
         found = self._latest(name, crawl)
-        return None if found is None or found.hosts is None or found.version[0] != version else found.by_status
+        return None if found is None or found.version[0] != version else found.by_status
 
     def _latest(self, name: str, crawl: CrawlDir) -> _Counted | None:
         if not table_exists(crawl.crawldb):
@@ -89,12 +89,13 @@ class HostTables:
             counts = stored_host_counts(crawl, table, MAX_HOSTS)
             if counts is None and table.manifest.rows < host_counts.MIN_ROWS:
                 counts = count_hosts(table)
+            rows = table.manifest.rows
         if counts is not None:
-            return self._keep(name, _Counted(version, _shown(counts), _by_status(counts)))
+            return self._keep(name, _Counted(version, _shown(counts), _by_status(counts, rows)))
         with self._lock:
             if name not in self._counting:
                 self._counting.add(name)
-                self._background.submit(self._count_now, name, crawl, version)
+                self._background.submit(self._count_now, name, crawl, version, rows)
         return known
 
     def _keep(self, name: str, counted: _Counted) -> _Counted:
@@ -105,11 +106,11 @@ class HostTables:
     def _put(self, name: str, counted: _Counted) -> None:
         self._known.put(name, counted, weight=0 if counted.hosts is None else counted.hosts.nbytes)
 
-    def _count_now(self, name: str, crawl: CrawlDir, version: tuple[int, datetime]) -> None:
+    def _count_now(self, name: str, crawl: CrawlDir, version: tuple[int, datetime], rows: int) -> None:
         found = _Counted(version, None)
         try:
             counts = self._count(crawl)
-            found = _Counted(version, _shown(counts), _by_status(counts))
+            found = _Counted(version, _shown(counts), _by_status(counts, rows))
         except (ScoterError, OSError):
             pass  # the next request says so
         finally:
@@ -138,6 +139,9 @@ def _shown(counts: Any) -> Any:
     return pa.table(columns)
 
 
-def _by_status(counts: Any) -> dict[str, int]:
+def _by_status(counts: Any, rows: int) -> dict[str, int] | None:
+    """Return the URLs by status, unless hosts are left out because there are too many."""
+    if (pc.sum(counts["urls"]).as_py() or 0) != rows:
+        return None
     found = {name: pc.sum(counts[name]).as_py() or 0 for name in sorted(DB_STATUSES)}
     return {name: count for name, count in found.items() if count}
