@@ -15,6 +15,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from tests.servers.cluster import CASSANDRA_USER as USER
+
 KEYSPACE = "scoter_bench"
 ROWS = 2_000
 TOGETHER = 250
@@ -34,7 +36,7 @@ Execute = Callable[[str, list[Any]], Awaitable[list[Any]]]
 async def acsylla(port: int) -> Execute:
     import acsylla
 
-    session = await acsylla.create_cluster(["127.0.0.1"], port=port).create_session()
+    session = await acsylla.create_cluster(["127.0.0.1"], port=port, username=USER, password=USER).create_session()
     prepared: dict[str, Any] = {}
 
     async def execute(query: str, values: list[Any]) -> list[Any]:
@@ -52,7 +54,7 @@ async def scyllapy(port: int) -> Execute:
     from scyllapy import Scylla
     from scyllapy.extra_types import BigInt
 
-    server = Scylla([f"127.0.0.1:{port}"])
+    server = Scylla([f"127.0.0.1:{port}"], username=USER, password=USER)
     await server.startup()
     prepared: dict[str, Any] = {}
 
@@ -71,9 +73,10 @@ async def scyllapy(port: int) -> Execute:
 
 
 async def datastax(port: int) -> Execute:
+    from cassandra.auth import PlainTextAuthProvider
     from cassandra.cluster import Cluster
 
-    session = Cluster(["127.0.0.1"], port=port).connect()
+    session = Cluster(["127.0.0.1"], port=port, auth_provider=PlainTextAuthProvider(USER, USER)).connect()
     prepared: dict[str, Any] = {}
 
     async def execute(query: str, values: list[Any]) -> list[Any]:
