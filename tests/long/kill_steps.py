@@ -75,8 +75,11 @@ def _kill(words: list[str], after: float) -> None:
 def _rows(path: Path) -> list[str]:
     with Table.open(path) as table:
         rows: Iterator[dict[str, Any]] = (row for batch in table.scan() for row in batch.to_pylist())
-        return sorted(repr(sorted((name, _rounded(value)) for name, value in row.items())) for row in rows)
+        return sorted(repr(sorted((name, _comparable(value)) for name, value in row.items())) for row in rows)
 
 
-def _rounded(value: Any) -> Any:
+def _comparable(value: Any) -> Any:
+    """Return a value without what may differ: the last digits of sums, and the order of inlinks."""
+    if isinstance(value, list):
+        return sorted(map(repr, value))
     return round(value, 9) if isinstance(value, float) else value
