@@ -113,7 +113,7 @@ async def test_a_page_that_never_finishes_loading_is_read_as_it_is(site: Site) -
         exchange = rendered(await fetch(protocol))
 
     assert b"made" in exchange.body
-    assert len(site.asked) <= 6
+    assert len(site.asked) <= 9  # the page, five requests, and those that the browser repeats after a lost connection
 
 
 async def test_dialogs_downloads_and_windows_are_blocked(site: Site) -> None:
