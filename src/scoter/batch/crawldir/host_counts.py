@@ -86,10 +86,9 @@ def carry_host_counts(crawl: CrawlDir, before: int, version: int) -> None:
 def stored_host_counts(crawl: CrawlDir, table: Table, most: int | None = None) -> Any:
     """Return the counts of a version, sorted by host, or ``None``; of many hosts, only about the first ``most``."""
     try:
-        found = _read(_path(crawl, table), most)
-    except (OSError, pa.ArrowException):
+        return _read(_path(crawl, table), most)
+    except (OSError, ValueError, pa.ArrowException):  # there are none, they are damaged, or have other columns
         return None
-    return found if found.schema.equals(HOST_COUNTS) else None
 
 
 def _read(path: Path, most: int | None) -> Any:
@@ -99,7 +98,8 @@ def _read(path: Path, most: int | None) -> Any:
             if most is None or rows < most:
                 groups.append(number)
                 rows += file.metadata.row_group(number).num_rows
-        return file.read_row_groups(groups) if groups else HOST_COUNTS.empty_table()
+        # Spark says that counts are never null.
+        return file.read_row_groups(groups).cast(HOST_COUNTS) if groups else HOST_COUNTS.empty_table()
 
 
 def count_hosts(table: Table) -> Any:
