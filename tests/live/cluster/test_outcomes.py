@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
 
 import pytest
 from tests.live.memory.metadata import MemoryMetadata
@@ -143,3 +144,25 @@ async def test_full_partition_is_paused_and_resumed(ready: Config) -> None:
         entries += await first.opened(59)
         assert all(await first.record(entries))
     assert sorted(await announced(ready)) == sorted(names)
+
+
+async def test_partitions_are_taken_although_kafka_answers_late(ready: Config, monkeypatch: pytest.MonkeyPatch) -> None:
+    import confluent_kafka
+
+    failures = 2
+
+    class LateConsumer(confluent_kafka.Consumer):
+        """A consumer whose first questions about positions get no answer in time."""
+
+        def committed(self, *arguments: Any, **options: Any) -> Any:
+            nonlocal failures
+            if failures:
+                failures -= 1
+                raise confluent_kafka.KafkaException(confluent_kafka.KafkaError(confluent_kafka.KafkaError._TIMED_OUT))
+            return super().committed(*arguments, **options)
+
+    monkeypatch.setattr(confluent_kafka, "Consumer", LateConsumer)
+    await send(ready, "a")
+    async with worker(ready, "late") as late:
+        assert [entry.message for entry in await late.opened(1)] == ["a"]
+    assert failures == 0

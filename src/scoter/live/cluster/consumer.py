@@ -13,9 +13,9 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, Final, Protocol, TypeAlias
@@ -24,14 +24,18 @@ from msgspec import Struct
 
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.live.clock import lease_now
-from scoter.live.cluster.kafka import client_options, note_error, quiet_logger
+from scoter.live.cluster.faults import FAULTS, kafka_fault
+from scoter.live.cluster.kafka import client_options, note_error, quiet_logger, store_trouble
 from scoter.live.cluster.offsets import PartitionOffsets, decoded_offsets
 
 _BATCH: Final = 500
 _POLL: Final = 0.25  # seconds; a message ends the wait
 _POLL_PAUSED: Final = 0.05  # while partitions are paused, which may have room again
-_APART: Final = 0.005  # seconds between batches, which cost some work, however many messages they have
+_APART: Final = 0.02  # seconds between batches, which cost some work, however many messages they have
 _LONGEST_STOP: Final = 45.0
+_LONGEST_START: Final = 60.0  # seconds without an answer from Kafka
+_ASKS: Final = 10.0  # seconds that a question to Kafka may take
+_PAUSE: Final = 0.5
 _MOST_UNCONFIRMED: Final = 100  # commits
 _EXIT_CODE: Final = 70
 _HANGS: Final = 15.0  # seconds after which a commit counts as hanging
@@ -39,23 +43,6 @@ _log = logging.getLogger(__name__)
 
 Place: TypeAlias = tuple[str, int]
 """A topic and the number of one of its partitions."""
-
-
-def within_time(work: Callable[[], Any], seconds: float) -> Any:
-    """Return the result of a call of librdkafka; raise ``TimeoutError`` if it hangs, as some do after a restart.
-
-    The call has a thread of its own, which is left behind in that case.
-    """
-    done: Future[Any] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(work())
-        except BaseException as error:
-            done.set_exception(error)
-
-    threading.Thread(target=run, name="librdkafka-call", daemon=True).start()
-    return done.result(seconds)
 
 
 class ReceivedMessage(Struct, frozen=True):
@@ -327,15 +314,53 @@ class GroupMember:
                     change([self._kafka.TopicPartition(*place)])
         self._paused = full
 
+    @contextmanager
+    def _in_callback(self) -> Iterator[None]:
+        """End the process if a callback fails: it would neither use partitions nor leave them to others.
+
+        Errors must not reach librdkafka's caller: some are no exceptions, and end its thread whatever it catches.
+        """
+        try:
+            yield
+        except Exception:
+            _log.critical("this process ends: it cannot take or return partitions", exc_info=True)
+            os._exit(_EXIT_CODE)
+
+    def _starts(self, consumer: Any, partitions: Sequence[Any]) -> dict[Place, PartitionOffsets]:
+        """Return where to begin with partitions; try again while Kafka does not answer."""
+        until = lease_now() + _LONGEST_START
+        while True:
+            try:
+                return dict(self._start(consumer, each) for each in consumer.committed(list(partitions), timeout=_ASKS))
+            except self._kafka.KafkaException as error:
+                if lease_now() > until:
+                    raise
+                FAULTS.note("kafka", kafka_fault(error.args[0]), f"cannot read positions: {store_trouble(error)}")
+                time.sleep(_PAUSE)
+
+    def _start(self, consumer: Any, committed: Any) -> tuple[Place, PartitionOffsets]:
+        first, end = committed.offset, 0
+        if first < 0:
+            first = self._watermarks(consumer, committed)[0]
+        offsets = PartitionOffsets(first, committed.metadata or "")
+        if offsets.was_abandoned:
+            end = self._watermarks(consumer, committed)[1]
+        offsets.take(end)
+        return (committed.topic, committed.partition), offsets
+
+    def _watermarks(self, consumer: Any, partition: Any) -> tuple[int, int]:
+        found: tuple[int, int] | None = consumer.get_watermark_offsets(partition, timeout=_ASKS)
+        if found is None:
+            raise self._kafka.KafkaException(self._kafka.KafkaError(self._kafka.KafkaError._TIMED_OUT))
+        return found
+
     def _on_assign(self, consumer: Any, partitions: Sequence[Any]) -> None:
+        with self._in_callback():
+            self._take(consumer, partitions)
+
+    def _take(self, consumer: Any, partitions: Sequence[Any]) -> None:
         since = lease_now()
-        starts = {}
-        for each in consumer.committed(list(partitions), timeout=10.0):
-            offset = each.offset
-            if offset < 0:
-                offset = consumer.get_watermark_offsets(each, timeout=10.0)[0]
-            offsets = starts[each.topic, each.partition] = PartitionOffsets(offset, each.metadata or "")
-            offsets.take(consumer.get_watermark_offsets(each, timeout=10.0)[1] if offsets.was_abandoned else 0)
+        starts = self._starts(consumer, partitions)
         consumer.incremental_assign(
             [self._kafka.TopicPartition(*place, offsets.position) for place, offsets in starts.items()]
         )
@@ -349,11 +374,13 @@ class GroupMember:
         self.in_loop(assigned)
 
     def _on_revoke(self, consumer: Any, partitions: Sequence[Any]) -> None:
-        self._give_back(consumer, partitions, is_lost=False)
+        with self._in_callback():
+            self._give_back(consumer, partitions, is_lost=False)
 
     def _on_lost(self, consumer: Any, partitions: Sequence[Any]) -> None:
         _log.warning("Kafka has given %d partitions to others", len(partitions))
-        self._give_back(consumer, partitions, is_lost=True)
+        with self._in_callback():
+            self._give_back(consumer, partitions, is_lost=True)
 
     def _give_back(self, consumer: Any, partitions: Sequence[Any], *, is_lost: bool) -> None:
         places = [(each.topic, each.partition) for each in partitions]

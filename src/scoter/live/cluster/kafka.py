@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -184,6 +185,23 @@ def is_too_large(error: Any) -> bool:
 
     found = error.args[0] if isinstance(error, Exception) and error.args else error
     return hasattr(found, "code") and found.code() == KafkaError.MSG_SIZE_TOO_LARGE
+
+
+def within_time(work: Callable[[], Any], seconds: float) -> Any:
+    """Return the result of a call of librdkafka; raise ``TimeoutError`` if it hangs, as some do after a restart.
+
+    The call has a thread of its own, which is left behind in that case.
+    """
+    done: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(work())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, name="librdkafka-call", daemon=True).start()
+    return done.result(seconds)
 
 
 def append_time(message: Any) -> float | None:

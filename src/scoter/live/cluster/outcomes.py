@@ -22,7 +22,7 @@ from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.core.url import Url
 from scoter.errors import StoreUnavailable
 from scoter.live.clock import utc_now
-from scoter.live.cluster.consumer import GroupMember, Place, within_time
+from scoter.live.cluster.consumer import GroupMember, Place
 from scoter.live.cluster.deliveries import CALLBACK
 from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.cluster.journal import WorkerJournal
@@ -33,6 +33,7 @@ from scoter.live.cluster.kafka import (
     note_error,
     quiet_logger,
     store_trouble,
+    within_time,
 )
 from scoter.live.cluster.messages import AcceptedUrl, event_values
 from scoter.live.ports import MetadataStore, RedirectHandover, StoredRecord, UrlOutcome

@@ -18,6 +18,7 @@ from scoter.live.cluster.kafka import TopicNames, append_time, client_options, n
 _BATCH: Final = 500
 _POLL: Final = 0.1
 _TAIL_POLL: Final = 0.5  # seconds; a message ends the wait
+_APART: Final = 0.02  # seconds between batches: each wakes threads, however many messages it has
 _RETRY: Final = 0.1
 _WAIT: Final = 1.0  # seconds between attempts to reach Kafka
 _WATERMARKS: Final = 5.0  # seconds between looks at the oldest offset
@@ -137,6 +138,7 @@ class TopicTail:
                     # Behind the last message there may be offsets of transactions.
                     position = self._consumer.position(self._consumer.assignment())[0].offset
                     self._loop.call_soon_threadsafe(self._pass_on, messages, position)
+                    time.sleep(_APART)
                 if time.monotonic() - looked > _WATERMARKS:
                     looked = time.monotonic()
                     self.first, self._known_end = self._watermarks()
