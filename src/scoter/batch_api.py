@@ -340,6 +340,22 @@ class PageText(Struct, frozen=True, kw_only=True, omit_defaults=True):
     markdown: str | None = None
 
 
+class HeaderField(Struct, frozen=True):
+    """A header field, as the server sent it."""
+
+    name: str
+    value: str
+
+
+class CopyHeaders(Struct, frozen=True, kw_only=True):
+    """The status and the header fields of an archived response, in their original order."""
+
+    url: str
+    segment: str
+    status: int
+    fields: list[HeaderField]
+
+
 class UrlExplanation(Struct, frozen=True, kw_only=True):
     """Everything known about a URL, as `scoter explain --json` prints it, with a verdict in one sentence."""
 

@@ -10,10 +10,13 @@ import pytest
 from tests.batch.crawls import NOW, crawl_at, datum, link, named, page, write_crawldb, write_linkdb, write_segment
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.directory import ROBOTS_CACHE, CrawlDir
 from scoter.batch.explain import Explanation, explain, summarize
 from scoter.config import load
+from scoter.core.robots_cache import StoredRobots
+from scoter.core.robots_records import Verdict
 from scoter.errors import UrlError
+from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.tables import Table
 
 A, B, C = "http://a.org/", "http://b.org/page", "http://c.org/"
@@ -68,6 +71,21 @@ def test_url_that_is_not_due_shows_when_it_will_be(crawl: CrawlDir) -> None:
     _, sentence = told(crawl, A)
 
     assert sentence == "tried once (server_error, HTTP 500) 2 h ago; not due before 2026-11-16 05:00 UTC"
+
+
+async def test_cached_robots_file_decides_about_the_url(crawl: CrawlDir) -> None:
+    with SqliteRobotsCache(crawl.path / ROBOTS_CACHE) as cache:
+        await cache.put("http://b.org", StoredRobots(b"User-agent: *\nDisallow: /p", NOW.timestamp()))
+        await cache.put("http://c.org", StoredRobots(None, NOW.timestamp()))
+
+    verdicts = [told(crawl, url, "agent.name=bot")[0].robots for url in (A, B, "http://b.org/", C)]
+
+    assert verdicts == [
+        None,
+        Verdict(False, "line 2: Disallow: /p"),
+        Verdict(True, "no rule matches"),
+        Verdict(True, "the site has none"),
+    ]
 
 
 def test_recorded_robots_rule_is_shown(crawl: CrawlDir) -> None:

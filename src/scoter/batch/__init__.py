@@ -28,6 +28,7 @@ Jobs, one module per command:
 - ``crawlcomplete``  the share of fetched URLs by host or domain
 - ``sql``            read-only queries over the tables of a crawl
 - ``explain``        everything known about one URL
+- ``merge``          merges whole crawls
 - ``mergedb``        merges crawldbs
 - ``mergelinkdb``    merges linkdbs
 - ``mergesegs``      merges segments

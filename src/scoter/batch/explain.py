@@ -20,11 +20,13 @@ from scoter.batch.crawldir.export import json_value
 from scoter.batch.crawldir.lookup import find_rows, has_host, url_rows
 from scoter.batch.crawldir.schemas import DEFERRED, datum_of
 from scoter.batch.crawldir.segment import Segment, SegmentSources, segment_sources
+from scoter.batch.hosts.robots import robots_verdict
 from scoter.batch.urls.seeds import with_scope
 from scoter.config import Config
 from scoter.core.chain import Step, trace_filters, trace_normalize
 from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, short_name
 from scoter.core.display import ago, count
+from scoter.core.robots_records import Verdict
 from scoter.core.schedule import last_fetch
 from scoter.core.url import Url, canonical
 from scoter.engine.sources import source_of
@@ -51,7 +53,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
 
     ``ahead`` is the number of due URLs with a higher score, if the URL is due. ``listed`` are the segments in whose
     fetch lists it waits, ``skipped`` those that were fetched without requesting it. ``rules`` describes the settings
-    that drop links to it. ``links`` are the links in segments, highest score first; ``inlinks`` those of the linkdb.
+    that drop links to it; ``robots`` is what the cached robots.txt says. ``links`` are the links in segments, highest
+    score first; ``inlinks`` those of the linkdb.
     """
 
     asked: str
@@ -61,6 +64,7 @@ class Explanation(Struct, frozen=True, kw_only=True):
     filters: tuple[Step, ...]
     is_kept: bool
     rules: tuple[str, ...]
+    robots: Verdict | None
     record: Row | None
     datum: CrawlDatum | None
     is_due: bool = False
@@ -163,6 +167,7 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
             filters=filters,
             is_kept=is_kept and normal is not None,
             rules=tuple(_rules(config)),
+            robots=robots_verdict(crawl, config, wanted),
             record=record,
             datum=datum,
             is_due=is_due,
@@ -360,6 +365,7 @@ def explanation_facts(found: Explanation, sentence: str) -> dict[str, Any]:
         fields[name] = asdict(fields[name])
     for name in ("normalizers", "filters"):
         fields[name] = list(map(asdict, fields[name]))
+    fields["robots"] = None if found.robots is None else asdict(found.robots)
     about = {"url": found.url.text, "key": found.url.key, "host": found.url.host, "verdict": sentence}
     facts: dict[str, Any] = json_value({**about, **fields})
     return facts

@@ -109,10 +109,20 @@ def mergesegs(
 def _check(out: CrawlDir, segments: Sequence[Segment], most: int | None) -> None:
     if most is not None and most < 1:
         raise UsageError(f"must be at least 1, not {most}", where="--slice")
-    if out.all_segments():
-        raise UsageError("this crawl already has segments", where=str(out.path), hint="Pass a new directory.")
+    check_without_segments(out)
     if not segments:
         raise UsageError("there are no segments to merge")
+    check_segments(segments)
+
+
+def check_without_segments(out: CrawlDir) -> None:
+    """Raise if a crawl already has segments."""
+    if out.all_segments():
+        raise UsageError("this crawl already has segments", where=str(out.path), hint="Pass a new directory.")
+
+
+def check_segments(segments: Sequence[Segment]) -> None:
+    """Raise if segments cannot be merged with each other."""
     for each in segments:
         if not each.is_fetched:
             raise UsageError("the segment is not completely fetched", where=str(each.path))

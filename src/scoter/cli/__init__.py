@@ -36,7 +36,7 @@ Commands; ``main`` imports a module when one of its commands is used:
 - ``hostdb``        updatehostdb, readhostdb
 - ``live``          live migrate
 - ``lookup``        lookup
-- ``merge``         mergedb, mergelinkdb, mergesegs
+- ``merge``         merge, mergedb, mergelinkdb, mergesegs
 - ``parse``         parse
 - ``parsechecker``  parsechecker
 - ``plugin``        plugin

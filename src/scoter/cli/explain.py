@@ -61,6 +61,8 @@ def _lines(found: Explanation, sentence: str, now: datetime) -> Iterator[str]:
         yield f"filter        {step.name} {'keeps' if step.kept else 'drops'} it{f' ({step.why})' if step.why else ''}"
     for rule in found.rules:
         yield f"rule          {rule}"
+    if found.robots is not None:
+        yield f"robots.txt    {'allows' if found.robots.allowed else 'disallows'} it ({found.robots.why})"
     yield from _record(found, now)
     for name in found.listed:
         yield f"fetch list    segment {name}, not fetched yet"

@@ -18,7 +18,7 @@ from scoter.web.batch.commands import OrderError
 
 JOB_COMMANDS = (
     *("crawl", *COMMANDS["Batch crawl step by step"], "export", "corpus"),
-    *("mergedb", "mergelinkdb", "mergesegs", "compact", "prune", "import-nutch-crawl"),
+    *("merge", "mergedb", "mergelinkdb", "mergesegs", "compact", "prune", "import-nutch-crawl"),
 )
 _READS = "it only reads; the API has paths for what it shows"
 NOT_JOBS = {
@@ -36,7 +36,7 @@ NOT_JOBS = {
     ),
 }
 """Commands for batch crawls that cannot be run as jobs, and why."""
-_CRAWL_ARGUMENTS = dict.fromkeys(("mergedb", "mergelinkdb", "mergesegs"), "out")
+_CRAWL_ARGUMENTS = dict.fromkeys(("merge", "mergedb", "mergelinkdb", "mergesegs"), "out")
 """The argument that is the crawl of the job, where it is not ``directory``."""
 EXPORTS = "exports"
 """The folder within a crawl for what jobs export."""

@@ -72,6 +72,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "explain": ("explain", "Show everything known about a URL, and why it was fetched or not."),
     },
     "Maintain crawls": {
+        "merge": ("merge:merge_crawls", "Merge whole crawls into a new one."),
         "mergedb": ("merge:mergedb", "Merge several crawldbs into a new one."),
         "mergelinkdb": ("merge:mergelinkdb", "Merge several linkdbs into a new one."),
         "mergesegs": ("merge:mergesegs", "Merge segments into new ones."),

@@ -1,4 +1,4 @@
-"""Commands that merge crawls: mergedb, mergelinkdb and mergesegs."""
+"""Commands that merge crawls: merge, and its steps mergedb, mergelinkdb and mergesegs."""
 
 from __future__ import annotations
 
@@ -19,6 +19,48 @@ _OUT = click.argument("out")
 _DIRECTORIES = click.argument("directories", metavar="DIR...", nargs=-1, required=True)
 _FILTER = click.option("--filter", is_flag=True, help="Drop URLs that the URL filters reject.")
 _NORMALIZE = click.option("--normalize", is_flag=True, help="Run the URLs through the normalisers.")
+
+
+@click.command("merge")
+@_OUT
+@_DIRECTORIES
+@click.option("--crawldb", is_flag=True, help="Merge the crawldbs, and nothing else that is not named.")
+@click.option("--segments", is_flag=True, help="Merge the segments, and nothing else that is not named.")
+@click.option("--linkdb", is_flag=True, help="Merge the linkdbs, and nothing else that is not named.")
+@_FILTER
+@_NORMALIZE
+def merge_crawls(
+    out: str, directories: tuple[str, ...], crawldb: bool, segments: bool, linkdb: bool, **choices: bool
+) -> int:
+    """Merge whole crawls into a new one.
+
+    Runs mergedb, mergesegs, and mergelinkdb if every crawl has a linkdb; see their help for which records and pages are
+    kept. OUT must be a directory that does not exist yet, or a crawl without such data; the same command continues
+    an interrupted merge. To search in OUT, run `scoter index` on it. Exit code 1: there is nothing to merge.
+
+    \b
+    Example:
+      scoter merge whole part1 part2
+      scoter merge urls part1 part2 --crawldb --linkdb
+    """
+    from scoter.batch.merge import merge, merge_sources
+
+    given = {"crawldb": crawldb, "segments": segments, "linkdb": linkdb}
+    sources = merge_sources(directories, [name for name, is_wanted in given.items() if is_wanted], invocation().config)
+    for each in sources.left_out:
+        remark(f"Skipped {each.path}: not completely fetched")
+    if not sources:
+        note("There is no completely fetched segment to merge.")
+        return NOTHING_TO_DO
+    with crawl_session("merge", out, create=True) as run:
+        done = merge(run.crawl, sources, run.engine, run.config, now=run.now, **choices)
+    parts = [
+        count(done.urls, "URL") if sources.crawldbs else "",
+        f"{count(done.pages, 'page')} in {count(len(done.segments), 'segment')}" if sources.segments else "",
+        f"inlinks of {count(done.linked_urls, 'URL')}" if sources.linkdbs else "",
+    ]
+    print_result(done, f"Merged {count(len(directories), 'crawl')}: {', '.join(filter(None, parts))}")
+    return 0
 
 
 @click.command()

@@ -11,6 +11,7 @@ import msgspec
 
 from scoter.batch_api import (
     CommandList,
+    CopyHeaders,
     CrawlInfo,
     CrawlList,
     JobInfo,
@@ -144,6 +145,10 @@ def links(crawl: str, what: str, url: str, offset: int, limit: int) -> Steps[Url
 
 def text(crawl: str, url: str, segment: str) -> Steps[PageText]:
     return get(crawl_path(crawl, "text", url=url, segment=segment), PageText)
+
+
+def headers(crawl: str, url: str, segment: str) -> Steps[CopyHeaders]:
+    return get(crawl_path(crawl, "headers", url=url, segment=segment), CopyHeaders)
 
 
 def copy(crawl: str, url: str, segment: str) -> Steps[bytes]:

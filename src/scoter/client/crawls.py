@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 from scoter.api import Gap
 from scoter.batch_api import (
     CommandList,
+    CopyHeaders,
     CrawlInfo,
     JobInfo,
     PageText,
@@ -132,6 +133,10 @@ class CrawlClient:
     def text(self, crawl: str, url: str, *, segment: str = "") -> PageText:
         """Return the title and texts of a page."""
         return self._client.run(crawl_calls.text(crawl, url, segment))
+
+    def headers(self, crawl: str, url: str, *, segment: str = "") -> CopyHeaders:
+        """Return the status and the header fields of the archived copy of a URL."""
+        return self._client.run(crawl_calls.headers(crawl, url, segment))
 
     def copy(self, crawl: str, url: str, *, segment: str = "") -> bytes:
         """Return the archived body of a URL."""

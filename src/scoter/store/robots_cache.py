@@ -11,6 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 from scoter.core.robots_cache import StoredRobots
@@ -35,6 +36,7 @@ _KIND = SqliteKind(
 # Replacing a row gives it a new, highest id, so ids reflect the order of puts.
 _PUT = "INSERT OR REPLACE INTO robots (origin, expires, size, body) VALUES (?, ?, ?, ?)"
 _GET = "SELECT body, expires FROM robots WHERE origin = ? AND expires > ?"
+_LAST = "SELECT body, expires FROM robots WHERE origin = ?"
 _ALL = "SELECT origin, body, expires FROM robots ORDER BY origin"
 _EXPIRE = "DELETE FROM robots WHERE expires <= ?"
 _TOTAL = "SELECT count(*), coalesce(sum(size), 0) FROM robots"
@@ -119,3 +121,13 @@ class SqliteRobotsCache(Closing):
                 if count <= self._entries and held <= self._size:
                     break
             self._writer.execute("DELETE FROM robots WHERE id <= ?", (upto,))
+
+
+def read_robots(path: Path, origin: str) -> StoredRobots | None:
+    """Return the entry of an origin, even if it has expired, without changing the file; ``None`` if there is none."""
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=1)) as reader:
+            row = reader.execute(_LAST, (origin,)).fetchone()
+    except sqlite3.Error:
+        return None
+    return None if row is None else StoredRobots(*row)

@@ -9,9 +9,10 @@ import shutil
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
-from tests.web.batch.crawls import BatchBench, names, until
+from tests.web.batch.crawls import SEED, BatchBench, names, until
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.cli.job_commands import JOB_COMMANDS, NOT_JOBS
@@ -228,16 +229,24 @@ async def test_crawls_are_merged_into_a_new_one(tmp_path: Path) -> None:
     bench = BatchBench(tmp_path)
     bench.add_crawl("one")
     bench.add_crawl("two")
-    order = {"command": "mergedb", "options": {"directories": ["one", "two"]}}
+    order = {"command": "merge", "options": {"directories": ["one", "two"]}}
 
-    wrong = await bench.client.post("/v1/crawls/x/jobs", {"command": "mergedb", "options": {"directories": ["three"]}})
+    wrong = await bench.client.post("/v1/crawls/x/jobs", {"command": "merge", "options": {"directories": ["three"]}})
     got = await bench.client.post("/v1/crawls/whole/jobs", order)
+    listed = (await bench.client.get("/v1/crawls/whole/jobs")).json["jobs"]
     await until(lambda: bench.jobs.reap(), within=120)
 
     assert (wrong.status, (tmp_path / "x").exists()) == (422, False)
-    assert bench.jobs.one("whole", got.json["id"]).state == "succeeded"
+    assert [(job["id"], job["command"]) for job in listed] == [(got.json["id"], "merge")]
+    job = (await bench.client.get(f"/v1/crawls/whole/jobs/{got.json['id']}")).json
+    assert job["state"] == "succeeded", job
     urls = [(await bench.client.get(f"/v1/crawls/{name}")).json["urls"] for name in ("whole", "one")]
-    assert urls[0] == urls[1] > 0
+    assert job["result"]["urls"] == urls[0] == urls[1] > 0
+    (segment,) = (await bench.client.get("/v1/crawls/whole/segments")).json["rows"]
+    assert job["result"]["segments"] == [segment["segment"]]
+    copy = await bench.client.get(f"/v1/crawls/whole/copy?url={quote(SEED, safe='')}")
+    inlinks = await bench.client.get(f"/v1/crawls/whole/inlinks?url={quote(SEED, safe='')}")
+    assert (copy.status, len(inlinks.json["rows"]) > 0) == (200, True)
 
 
 async def test_a_nutch_crawl_is_imported_as_a_new_crawl(tmp_path: Path) -> None:

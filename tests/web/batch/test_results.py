@@ -235,6 +235,15 @@ async def test_an_archived_copy_is_sent_as_bytes_that_no_browser_runs(bench: Bat
     assert (await bench.client.get("/v1/crawls/news/copy?url=http://x.example/")).status == 404
 
 
+async def test_the_headers_of_an_archived_copy_are_shown(bench: BatchBench) -> None:
+    found = (await bench.client.get(f"/v1/crawls/news/headers?url={SEED}")).json
+
+    assert (found["url"], found["status"]) == (SEED, 200)
+    types = [each["value"] for each in found["fields"] if each["name"].lower() == "content-type"]
+    assert types == ["text/html; charset=utf-8"]
+    assert (await bench.client.get("/v1/crawls/news/headers?url=http://x.example/")).status == 404
+
+
 async def test_the_text_of_a_page_is_shown(bench: BatchBench) -> None:
     found = (await bench.client.get(f"/v1/crawls/news/text?url={SEED}")).json
 

@@ -65,6 +65,7 @@ def test_a_crawl_is_started_watched_stopped_resumed_and_read(tmp_path: Path) -> 
             assert sum(row["urls"] for row in client.hosts("news")) == crawl.urls
             assert client.explain("news", seeds[0]).verdict.startswith("fetched")
             assert b"<" in client.copy("news", seeds[0])
+            assert client.headers("news", seeds[0]).status == 200
             assert client.text("news", seeds[0]).title
             assert client.outlinks("news", seeds[0]).count > 0
             assert client.search("news", f"site:{seeds[0].split('/')[2].removeprefix('www.')}").total > 0

@@ -164,7 +164,13 @@ def test_crawls_are_merged_into_a_new_one(browser: Browsing) -> None:
     page.get_by_label("news", exact=True).check()
     page.get_by_label("copy", exact=True).check()
     page.get_by_role("button", name="Merge").click()
-    page.get_by_role("heading", name="merged").wait_for(timeout=120_000)
+    page.get_by_role("heading", name="Job merge").wait_for()
+    browser.open("/")  # the job goes on without its page
+    browser.open("/crawl/merged/jobs")
+    page.get_by_role("link", name="merge", exact=True).click()
+    page.locator(".state.succeeded").wait_for(timeout=120_000)
+    page.get_by_role("link", name="Segments").click()
+    page.get_by_role("cell", name="applied").wait_for()
 
 
 def test_a_nutch_crawl_is_imported(browser: Browsing) -> None:

@@ -15,10 +15,12 @@ from scoter.config import Config
 from scoter.core.domain import reversed_host
 from scoter.core.robots import Robots
 from scoter.core.robots_cache import StoredRobots
-from scoter.core.url import canonical
+from scoter.core.robots_records import Verdict
+from scoter.core.url import Url, canonical
 from scoter.engine import TableSource, file_source
 from scoter.errors import UrlError
-from scoter.store.robots_cache import SqliteRobotsCache
+from scoter.store.objects.path import StorePath
+from scoter.store.robots_cache import SqliteRobotsCache, read_robots
 from scoter.store.tables.parquet import write_batches
 
 ROBOTS = pa.schema(
@@ -36,7 +38,7 @@ _BATCH = 4_096
 
 def save_robots(crawl: CrawlDir, config: Config, file: Path) -> TableSource | None:
     """Save what the cached robots.txt files say, one row per host; ``None`` if there is no cache."""
-    agents = tuple(filter(None, (config.agent.name, *config.http.robots_agents)))
+    agents = _agents(config)
     found: dict[str, Mapping[str, Any]] = {}
     with crawl.shared_file(ROBOTS_CACHE, publish=False) as cache:
         if not cache.exists():
@@ -49,6 +51,22 @@ def save_robots(crawl: CrawlDir, config: Config, file: Path) -> TableSource | No
                     found[row["url"]] = row
     write_batches(file, ROBOTS, _batches(found))
     return file_source(file, ROBOTS)
+
+
+def robots_verdict(crawl: CrawlDir, config: Config, url: Url) -> Verdict | None:
+    """Return what the cached robots.txt of a URL's site says about it; ``None`` if none is cached here."""
+    if isinstance(crawl.path, StorePath) or not url.text.startswith(("http://", "https://")):
+        return None
+    stored = read_robots(crawl.path / ROBOTS_CACHE, url.text[: url.text.index("/", len("https://"))])
+    if stored is None:
+        return None
+    if stored.body is None:
+        return Verdict(True, "the site has none")
+    return Robots.read(stored.body, _agents(config)).explain(url)
+
+
+def _agents(config: Config) -> tuple[str, ...]:
+    return tuple(filter(None, (config.agent.name, *config.http.robots_agents)))
 
 
 def _batches(found: Mapping[str, Mapping[str, Any]]) -> Iterator[Any]:

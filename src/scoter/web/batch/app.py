@@ -60,6 +60,7 @@ BATCH_ROUTES: Final = (
     results.show_url,
     results.list_inlinks,
     results.list_outlinks,
+    copies.show_headers,
     copies.show_copy,
     copies.replay_copy,
     copies.replay_linked,

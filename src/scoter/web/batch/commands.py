@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 from scoter.batch_api import CommandInfo
 from scoter.errors import UsageError
 
-CREATING: Final = frozenset({"mergedb", "mergelinkdb", "mergesegs"})
+CREATING: Final = frozenset({"merge", "mergedb", "mergelinkdb", "mergesegs"})
 """Commands that write to a new crawl, which starting the job creates."""
 
 IMPORTING: Final = frozenset({"import-nutch-crawl"})

@@ -8,8 +8,10 @@ from functools import partial
 from typing import Final
 from urllib.parse import urlencode
 
+import msgspec
+
 from scoter.batch.readseg import ArchivedContent, SegmentEntry
-from scoter.batch_api import CopyQuery, ReplayQuery
+from scoter.batch_api import CopyHeaders, CopyQuery, HeaderField, ReplayQuery
 from scoter.core.reply import header
 from scoter.parse.encoding import decode_page
 from scoter.parse.mediatype import parse_content_type
@@ -87,6 +89,23 @@ async def show_copy(services: BatchServices, call: ApiRequest[None]) -> HandlerR
     told = ((b"scoter-content-type", stated.encode("ascii")),) if stated else ()
     fields = (*_SAFE, *_facts(found.segment, found.content), *told)
     return ApiResponse(found.content.body, media_type=_OPAQUE.encode(), headers=fields)
+
+
+@route(
+    "GET",
+    CRAWL_PATH + "/headers",
+    {200: ResponseSpec("The header fields.", CopyHeaders)},
+    query=CopyQuery,
+    problems=(404, 409),
+)
+async def show_headers(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
+    """Return the status and the header fields of the archived copy of a URL."""
+    found = await services.read(find_entry, services, call.path["name"], call.query, _has_copy)
+    if found is None or found.content is None:
+        return _NO_COPY
+    fields = [HeaderField(name, value) for name, value in found.content.headers]
+    made = CopyHeaders(url=found.url, segment=found.segment, status=found.content.status, fields=fields)
+    return ApiResponse(msgspec.json.encode(made))
 
 
 @route(

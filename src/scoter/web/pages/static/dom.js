@@ -40,6 +40,22 @@ export function put(element, ...children) {
   return element;
 }
 
+/** Replaces what is shown by newer values: the focus and the scroll positions stay where they are. */
+export function renew(element, ...children) {
+  const had = element.contains(document.activeElement) ? document.activeElement : null;
+  const among = had ? alike(element, had).indexOf(had) : -1;
+  const scrolled = [...element.querySelectorAll(".scroll, .source")].map((each) => [each.scrollLeft, each.scrollTop]);
+  put(element, ...children);
+  [...element.querySelectorAll(".scroll, .source")].forEach((each, at) => {
+    [each.scrollLeft, each.scrollTop] = scrolled[at] ?? [0, 0];
+  });
+  if (had) alike(element, had)[among]?.focus({ preventScroll: true });
+  return element;
+}
+
+const nameOf = (element) => [element.tagName, element.getAttribute("href"), element.getAttribute("aria-label") ?? (/^(A|BUTTON)$/.test(element.tagName) ? element.textContent : "")].join(" ");
+const alike = (element, wanted) => [...element.querySelectorAll(wanted.tagName)].filter((each) => nameOf(each) === nameOf(wanted));
+
 export function panel(title, ...children) {
   return h("section", { class: "panel" }, title ? h("h2", null, title) : null, ...children);
 }

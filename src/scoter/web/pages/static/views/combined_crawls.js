@@ -3,21 +3,14 @@
 import { get, path, post } from "../api.js";
 import { check, empty, field, h, problem, put } from "../dom.js";
 import { number } from "../format.js";
-import { place, state } from "./crawl_head.js";
+import { place } from "./crawl_head.js";
 import { NAME_HINT, nameInput } from "./new_crawl.js";
 
-const STEPS = [
-  ["mergedb", "URLs", "The crawldbs: of several records of a URL, the one fetched last."],
-  ["mergesegs", "Pages", "The segments: the newest fetch of each page, with its text, links and archived bytes."],
-  ["mergelinkdb", "Inlinks", "The linkdbs: the inlinks from all of them. Each crawl needs one, from invertlinks."],
+const PARTS = [
+  ["crawldb", "URLs", "The crawldbs: of several records of a URL, the one fetched last.", true],
+  ["segments", "Pages", "The segments: the newest fetch of each page, with its text, links and archived bytes.", true],
+  ["linkdb", "Inlinks", "The linkdbs: the inlinks from all of them. Each crawl needs one, from invertlinks.", false],
 ];
-const EVERY = 1000;
-
-const pause = (signal) =>
-  new Promise((done, fail) => {
-    setTimeout(done, EVERY);
-    signal.addEventListener("abort", () => fail(new DOMException("left", "AbortError")));
-  });
 
 export async function mergeView({ go, signal }) {
   const { crawls } = await get(path("crawls"), { limit: 1000 }, signal);
@@ -26,36 +19,29 @@ export async function mergeView({ go, signal }) {
   if (usable.length < 2) return { ...title, node: h("div", null, h("h1", null, "Merge crawls"), empty("There are not two crawls to merge yet.", h("p", null, h("a", { href: "#/new" }, "Start a crawl")))) };
   const name = nameInput();
   const chosen = usable.map((crawl) => [crawl.name, h("input", { type: "checkbox" }), crawl]);
-  const steps = STEPS.map(([command, label, hint], at) => [command, h("input", { type: "checkbox", checked: at === 0 }), label, hint]);
+  const parts = PARTS.map(([part, label, hint, checked]) => [part, h("input", { type: "checkbox", checked }), label, hint]);
   const button = h("button", { class: "primary" }, "Merge");
-  const done = h("div", { role: "status" });
+  const failed = h("div");
 
-  /** Runs the commands one after the other: each of them locks the new crawl. */
   async function merge(event) {
     event.preventDefault();
+    put(failed);
     const directories = chosen.filter(([, box]) => box.checked).map(([each]) => each);
-    const commands = steps.filter(([, box]) => box.checked).map(([command]) => command);
-    if (directories.length < 2 || !commands.length) {
-      put(done, problem({ title: "Choose at least two crawls, and what to merge." }));
+    const wanted = parts.filter(([, box]) => box.checked).map(([part]) => [part, true]);
+    if (directories.length < 2 || !wanted.length) {
+      put(failed, problem({ title: "Choose at least two crawls, and what to merge." }));
+      return;
+    }
+    if (crawls.some((crawl) => crawl.name === name.value.trim())) {
+      put(failed, problem({ title: `There is already a crawl named ${name.value.trim()}.` }));
       return;
     }
     button.disabled = true;
     try {
-      for (const command of commands) {
-        let job = await post(path("crawls", name.value.trim(), "jobs"), { command, options: { directories } });
-        while (["running", "stopping"].includes(job.state)) {
-          put(done, h("p", null, state(job.state), ` ${command} … Keep this page open until all steps are done.`));
-          await pause(signal);
-          job = await get(path("crawls", name.value.trim(), "jobs", job.id), {}, signal);
-        }
-        if (job.state !== "succeeded") {
-          put(done, problem({ title: `${command} did not succeed.` }), h("p", null, h("a", { href: place(name.value.trim(), `jobs/${job.id}`) }, "Show its log")));
-          return;
-        }
-      }
-      go(place(name.value.trim()));
+      const job = await post(path("crawls", name.value.trim(), "jobs"), { command: "merge", options: { directories, ...Object.fromEntries(wanted) } });
+      go(place(name.value.trim(), `jobs/${job.id}`));
     } catch (error) {
-      if (error.name !== "AbortError") put(done, problem(error));
+      put(failed, problem(error));
     } finally {
       button.disabled = false;
     }
@@ -66,8 +52,8 @@ export async function mergeView({ go, signal }) {
     { class: "panel", onsubmit: merge },
     h("div", { class: "fields" }, field("Name of the new crawl", name, NAME_HINT)),
     h("fieldset", null, h("legend", null, "Crawls"), h("div", { class: "checks" }, chosen.map(([each, box, crawl]) => check(each, box, `${number(crawl.urls)} URLs`)))),
-    h("fieldset", null, h("legend", null, "What to merge"), h("div", { class: "checks" }, steps.map(([, box, label, hint]) => check(label, box, hint)))),
-    done,
+    h("fieldset", null, h("legend", null, "What to merge"), h("div", { class: "checks" }, parts.map(([, box, label, hint]) => check(label, box, hint)))),
+    failed,
     h("div", { class: "row" }, button),
   );
   return { ...title, node: h("div", null, h("h1", null, "Merge crawls"), h("p", { class: "faint" }, "The crawls stay as they are; the result is a new one."), form) };

@@ -1,7 +1,7 @@
 // The page of a crawl: live progress, time series and breakdowns.
 
 import { get, path, post } from "../api.js";
-import { h, notice, panel, problem, put, quoted } from "../dom.js";
+import { h, notice, panel, problem, put, quoted, renew } from "../dom.js";
 import { ago, bytes, number, percent, seconds, time } from "../format.js";
 import { bars, columnPlot, linePlot } from "../plot.js";
 import { page, place, state } from "./crawl_head.js";
@@ -40,8 +40,8 @@ export async function crawlView({ name, signal }) {
   }
   const drawFacts = () => {
     put(facts, factsPanel(crawl));
-    put(statuses, statusBars(crawl));
-    put(now, nowPanel(crawl, points, { stop: (how) => order(() => post(path("crawls", name, "jobs", crawl.job.id, "stop"), { how })), resume: () => order(() => post(path("crawls", name, "jobs"), resumeOrder(crawl))) }));
+    renew(statuses, statusBars(crawl));
+    renew(now, nowPanel(crawl, points, { stop: (how) => order(() => post(path("crawls", name, "jobs", crawl.job.id, "stop"), { how })), resume: () => order(() => post(path("crawls", name, "jobs"), resumeOrder(crawl))) }));
   };
   drawFacts();
   put(plots, series(points));

@@ -1,7 +1,7 @@
 // The list of crawls.
 
 import { get, path } from "../api.js";
-import { empty, h, panel, put } from "../dom.js";
+import { empty, h, panel, put, renew } from "../dom.js";
 import { ago, bytes, number } from "../format.js";
 import { table } from "../table.js";
 import { place, state } from "./crawl_head.js";
@@ -48,11 +48,11 @@ export async function crawlsView({ signal }) {
     if (!crawls.length) {
       put(box, empty("There are no crawls in this folder yet.", h("p", null, h("a", { class: "button primary", href: "#/new" }, "Start a crawl"))));
     } else if (!wanted.length) put(box, empty("No crawl has such a name."));
-    else put(box, table(columns, wanted, { caption: "Crawls" }), statusLegend(wanted.map((crawl) => crawl.by_status ?? {})));
+    else renew(box, table(columns, wanted, { caption: "Crawls" }), statusLegend(wanted.map((crawl) => crawl.by_status ?? {})));
   }
   draw();
   const timer = setInterval(async () => {
-    if (document.hidden || box.contains(document.activeElement)) return;
+    if (document.hidden) return;
     try {
       crawls = await all();
       draw();

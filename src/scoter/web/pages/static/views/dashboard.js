@@ -1,7 +1,7 @@
 // The dashboard of the live service: the last hour, which the server keeps.
 
 import { get, path } from "../api.js";
-import { empty, h, notice, panel, put, quoted } from "../dom.js";
+import { empty, h, notice, panel, put, quoted, renew } from "../dom.js";
 import { bytes, number, seconds, time } from "../format.js";
 import { linePlot } from "../plot.js";
 import { table } from "../table.js";
@@ -25,8 +25,8 @@ export async function dashboardView({ signal }) {
   async function draw() {
     put(now, await nowPanel(stats, points, signal));
     put(plots, points.length ? allPlots(points) : empty("The first values come after 10 seconds."));
-    put(tables, panel("Time by stage, since the start", stageTable(stats.stages)), panel("Workers", fetcherTable(stats)));
-    put(domains, panel("Domains", domainTable(active)));
+    renew(tables, panel("Time by stage, since the start", stageTable(stats.stages)), panel("Workers", fetcherTable(stats)));
+    renew(domains, panel("Domains", domainTable(active)));
   }
   await draw();
   const timer = setInterval(async () => {

@@ -35,7 +35,7 @@ export async function domainsView({ query, go, signal }) {
 async function drawAll(box, signal) {
   const columns = [
     { name: "domain", label: "Domain", show: (rule) => h("a", { href: `#/domains?${new URLSearchParams({ domain: rule.domain })}` }, rule.domain) },
-    { name: "state", label: "Blocked", show: (rule) => (rule.blocked ? state("refused") : "no") },
+    { name: "state", label: "Requests", show: (rule) => (rule.blocked ? state("blocked") : "allowed") },
     { name: "delay", label: "Delay", numeric: true, show: (rule) => seconds(rule.delay) },
     { name: "concurrency", label: "Simultaneous requests", numeric: true, show: (rule) => number(rule.concurrency) },
     { name: "note", label: "Note", show: (rule) => quoted(rule.note) },
@@ -80,7 +80,7 @@ function drawRule(box, rule) {
           change(read(), "The rule was saved.");
         },
       },
-      h("h2", null, rule.domain, " ", state(rule.blocked ? "refused" : isSet ? "rule" : "no rule")),
+      h("h2", null, rule.domain, " ", state(rule.blocked ? "blocked" : isSet ? "rule" : "no rule")),
       h("div", { class: "fields" }, field("Delay in seconds", delay, "Between requests; empty for the configured delay. Never faster than robots.txt allows."), field("Simultaneous requests", concurrency, "Empty for the configured number."), field("Note", note, "Why the rule exists.")),
       h("div", { class: "checks" }, check("Blocked", blocked, "Make no requests to this domain.")),
       failed,

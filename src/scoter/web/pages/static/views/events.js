@@ -1,7 +1,7 @@
 // Events of the live service as they happen.
 
 import { path, withQuery } from "../api.js";
-import { empty, field, h, panel, put, quoted, visible } from "../dom.js";
+import { empty, field, h, panel, quoted, renew, visible } from "../dom.js";
 import { clock, number, time } from "../format.js";
 import { table } from "../table.js";
 import { state } from "./crawl_head.js";
@@ -49,7 +49,7 @@ export async function eventsView({ query, signal }) {
       { name: "title", label: "Title or reason", show: (event) => quoted(event.record?.metadata?.title ?? event.record?.reason ?? "") },
       { name: "message", label: "Message", show: (event) => h("span", { title: visible(event.message) }, quoted(event.message.length > 16 ? `${event.message.slice(0, 12)}…` : event.message)) },
     ];
-    put(box, found.length ? [table(columns, found.slice(0, SHOWN), { caption: "Events" }), h("p", { class: "faint" }, `${number(Math.min(found.length, SHOWN))} of ${number(found.length)} that match; ${number(seen)} received.`)] : empty(events.length ? "No event matches." : "Waiting for events …", query.after === undefined ? h("p", null, h("a", { href: "#/events?after=0" }, "Show the stored events too")) : null));
+    renew(box, found.length ? [table(columns, found.slice(0, SHOWN), { caption: "Events" }), h("p", { class: "faint" }, `${number(Math.min(found.length, SHOWN))} of ${number(found.length)} that match; ${number(seen)} received.`)] : empty(events.length ? "No event matches." : "Waiting for events …", query.after === undefined ? h("p", null, h("a", { href: "#/events?after=0" }, "Show the stored events too")) : null));
   };
   draw();
   const timer = setInterval(draw, 500);

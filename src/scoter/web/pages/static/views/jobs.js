@@ -1,7 +1,7 @@
 // The jobs of a crawl: what ran, what runs, and a form for every command.
 
 import { get, path, post } from "../api.js";
-import { empty, field, h, panel, problem, put, visible } from "../dom.js";
+import { empty, field, h, panel, problem, put, renew, visible } from "../dom.js";
 import { cell, seconds, time } from "../format.js";
 import { table } from "../table.js";
 import { page, place, state } from "./crawl_head.js";
@@ -82,16 +82,20 @@ export async function jobView({ name, id, signal }) {
     job = await get(path("crawls", name, "jobs", id), {}, signal);
     const log = await get(path("crawls", name, "jobs", id, "log"), { lines: 300 }, signal);
     const isRunning = job.state === "running" || job.state === "stopping";
-    put(
+    const shown = box.querySelector(".log");
+    const isAtEnd = !shown || shown.scrollHeight - shown.scrollTop - shown.clientHeight < 30;
+    renew(
       box,
       panel(
         null,
         h("div", { class: "row between" }, h("div", { class: "row" }, state(job.state), h("span", null, job.command), h("span", { class: "faint" }, visible(given(job)))), isRunning ? h("div", { class: "row" }, h("button", { type: "button", onclick: stop("clean") }, "Stop"), h("button", { type: "button", class: "danger", onclick: stop("kill") }, "Kill")) : null),
         h("p", { class: "faint" }, `Started ${time(job.started)}${job.ended ? `, ended ${time(job.ended)} after ${took(job)}` : ""}${job.exit_code === undefined ? "" : `, exit code ${job.exit_code}`}`),
       ),
-      panel("Log", log.lines.length ? h("pre", { class: "source wrap", tabindex: "0" }, visible(log.lines.join("\n"))) : empty("Nothing was printed.")),
+      panel("Log", log.lines.length ? h("pre", { class: "source wrap log", tabindex: "0", "aria-label": "Log" }, visible(log.lines.join("\n"))) : empty("Nothing was printed.")),
       job.result ? panel("Result", h("pre", { class: "source wrap", tabindex: "0" }, visible(JSON.stringify(job.result, null, 2)))) : null,
     );
+    const fresh = box.querySelector(".log");
+    if (fresh && isAtEnd) fresh.scrollTop = fresh.scrollHeight;
   }
   await load();
   const timer = setInterval(() => {

@@ -62,7 +62,7 @@ export async function sqlView({ name, query, signal }) {
     h("div", { class: "row" }, field("Rows at most", limit), field("Seconds at most", time), button),
   );
   if (query.q) run();
-  return page(name, "sql", "SQL", h("div", { class: "sides" }, panel(null, form), panel("Views", views)), box);
+  return page(name, "sql", "SQL", h("div", { class: "console" }, panel(null, form), box, panel("Views", views)));
 }
 
 async function drawViews(name, box, text, signal) {

@@ -100,6 +100,7 @@ function rules(facts) {
   const steps = [...facts.normalizers.map((each) => ["normaliser", each]), ...facts.filters.map((each) => ["filter", each])];
   return [
     notice(facts.is_kept ? "The URL rules keep this URL." : "The URL rules drop this URL.", facts.is_kept ? "" : "bad"),
+    facts.robots ? notice(h("span", null, `robots.txt ${facts.robots.allowed ? "allows" : "disallows"} this URL: `, quoted(facts.robots.why)), facts.robots.allowed ? "" : "bad") : h("p", { class: "faint" }, "No robots.txt of this site is cached."),
     facts.rules.length ? h("ul", null, facts.rules.map((each) => h("li", null, quoted(cell(each))))) : null,
     table(
       [
@@ -171,6 +172,18 @@ function copyPanel(name, url, copies, signal) {
       put(box, problem(error));
     }
   };
+  const headers = async () => {
+    try {
+      const found = await get(path("crawls", name, "headers"), query(), signal);
+      const columns = [
+        { name: "name", label: "Header", show: (each) => quoted(each.name) },
+        { name: "value", label: "Value", show: (each) => quoted(each.value) },
+      ];
+      put(box, h("p", { class: "faint" }, `HTTP ${found.status}`), found.fields.length ? table(columns, found.fields, { caption: "Response headers" }) : empty("The response has no header fields."));
+    } catch (error) {
+      put(box, problem(error));
+    }
+  };
   const save = async () => {
     try {
       await download(await raw("GET", withQuery(path("crawls", name, "copy"), query()), { signal }), "copy.bin");
@@ -178,7 +191,7 @@ function copyPanel(name, url, copies, signal) {
       put(box, problem(error));
     }
   };
-  return panel("Archived copy", h("div", { class: "row" }, choice, h("button", { type: "button", onclick: replay }, "Show the page"), h("button", { type: "button", onclick: source }, "Show the source"), h("button", { type: "button", onclick: save }, "Download")), box);
+  return panel("Archived copy", h("div", { class: "row" }, choice, h("button", { type: "button", onclick: replay }, "Show the page"), h("button", { type: "button", onclick: source }, "Show the source"), h("button", { type: "button", onclick: headers }, "Show the headers"), h("button", { type: "button", onclick: save }, "Download")), box);
 }
 
 function textPanel(name, url, isParsed, signal) {
