@@ -84,7 +84,7 @@ async def test_cached_robots_file_decides_about_the_url(crawl: CrawlDir) -> None
         None,
         Verdict(False, "line 2: Disallow: /p"),
         Verdict(True, "no rule matches"),
-        Verdict(True, "the site has none"),
+        Verdict(True, "the site has no robots.txt"),
     ]
 
 

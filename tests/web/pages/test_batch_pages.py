@@ -79,6 +79,22 @@ def test_an_invalid_order_shows_what_is_wrong(browser: Browsing) -> None:
     assert "fetch.delay" in page.get_by_role("alert").inner_text()
 
 
+def test_a_crawl_is_stopped_and_resumed_with_the_keyboard(browser: Browsing) -> None:
+    with CrawlClient(browser.address, timeout=120) as client:
+        client.create("slow", [SEED], until_done=True, settings={"fetch.delay": "2s"})
+        page = browser.open("/crawl/slow")
+        page.get_by_role("button", name="Stop").focus()
+        page.wait_for_timeout(3_000)  # the values beside the button are renewed every second
+        assert page.evaluate("document.activeElement.textContent") == "Stop"
+        page.keyboard.press("Enter")
+        page.locator(".state.stopped").wait_for(timeout=120_000)
+
+        page.get_by_role("button", name="Resume").click()
+        page.locator(".state.running").wait_for()
+        client.stop("slow", client.jobs("slow")[0].id, how="kill")
+        page.get_by_role("button", name="Resume").wait_for(timeout=120_000)
+
+
 def test_search_leads_to_a_page_and_its_archived_copy(browser: Browsing) -> None:
     page = browser.open("/crawl/news/search")
     page.get_by_role("searchbox").fill("river")
@@ -93,6 +109,8 @@ def test_search_leads_to_a_page_and_its_archived_copy(browser: Browsing) -> None
     assert page.locator("iframe.replay").get_attribute("sandbox") == ""
     page.get_by_role("button", name="Show the source").click()
     assert "<h1" in page.locator("pre.source").first.inner_text()
+    page.get_by_role("button", name="Show the headers").click()
+    page.get_by_role("row").filter(has_text="text/html").first.wait_for()
     page.get_by_role("button", name="All text").click()
     page.locator("pre.source").last.wait_for()
 

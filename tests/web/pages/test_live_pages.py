@@ -50,6 +50,8 @@ def test_a_message_is_submitted_and_its_cards_appear(browser: Browsing) -> None:
     page.get_by_role("link", name=PAGES[0]).wait_for()
     page.get_by_label("Filter").fill("nothing like this")
     page.get_by_text("No event matches.").wait_for()
+    page.reload()  # the address has the filter
+    page.get_by_text("No event matches.").wait_for()
 
 
 def test_the_dashboard_shows_the_last_hour_after_a_reload(browser: Browsing, live: Service) -> None:

@@ -61,7 +61,7 @@ def robots_verdict(crawl: CrawlDir, config: Config, url: Url) -> Verdict | None:
     if stored is None:
         return None
     if stored.body is None:
-        return Verdict(True, "the site has none")
+        return Verdict(True, "the site has no robots.txt")
     return Robots.read(stored.body, _agents(config)).explain(url)
 
 

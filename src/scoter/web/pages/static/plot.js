@@ -7,15 +7,16 @@ const HEIGHT = 190;
 const EDGE = { left: 62, right: 14, top: 10, bottom: 34 };
 const COLOURS = 6;
 
-function ticks(most, isBytes, count = 4) {
+function ticks(most, isBytes, isWhole = false, count = 4) {
   if (!(most > 0)) return [0, 1];
   if (isBytes && most >= 1024) {
     const unit = 1024 ** Math.floor(Math.log2(most) / 10);
-    return ticks(most / unit, false, count).map((each) => each * unit);
+    return ticks(most / unit, false).map((each) => each * unit);
   }
   const rough = most / count;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].find((each) => each * power >= rough) * power;
+  const nice = [1, 2, 2.5, 5, 10].find((each) => each * power >= rough) * power;
+  const step = isWhole ? Math.max(1, Math.ceil(nice)) : nice;
   const found = [];
   for (let at = 0; at < most + step * 0.999; at += step) found.push(Number(at.toPrecision(12)));
   return found;
@@ -40,7 +41,7 @@ function timeTicks(first, last, count) {
 function frame(title, unit, names, draw) {
   const canvas = h("div", { class: "canvas" });
   const reading = h("output", { class: "reading" });
-  const legend = names.length > 1 ? h("ul", { class: "legend" }, names.map((name, at) => h("li", { class: `c${(at % COLOURS) + 1}` }, name))) : null;
+  const legend = names.length > 1 || unit.includes(", by ") ? h("ul", { class: "legend" }, names.map((name, at) => h("li", { class: `c${(at % COLOURS) + 1}` }, name))) : null;
   const figure = h("figure", { class: "plot" }, h("figcaption", null, h("strong", null, title), " ", h("span", { class: "unit" }, unit), reading), legend, canvas);
   let width = 0;
   new ResizeObserver(([entry]) => {
@@ -69,7 +70,7 @@ export function linePlot({ title, unit, series, format = brief, none = "No data 
       most = Math.max(most, value);
     }
     if (last - first < 1000) last = first + 1000;
-    const rows = ticks(most, format === bytes);
+    const rows = ticks(most, format === bytes, all.every(([, value]) => Number.isInteger(value)));
     const top = rows.at(-1);
     const x = (at) => EDGE.left + ((at - first) / (last - first)) * (width - EDGE.left - EDGE.right);
     const y = (value) => HEIGHT - EDGE.bottom - (value / top) * (HEIGHT - EDGE.top - EDGE.bottom);
@@ -129,7 +130,7 @@ export function columnPlot({ title, unit, items, axis, format = brief }) {
   if (!items.length) return h("figure", { class: "plot" }, h("figcaption", null, h("strong", null, title)), h("p", { class: "empty small" }, "No data yet."));
   return frame(title, unit, [title], (width, reading) => {
     const most = Math.max(...items.map(([, value]) => value), 0);
-    const rows = ticks(most, format === bytes);
+    const rows = ticks(most, format === bytes, items.every(([, value]) => Number.isInteger(value)));
     const top = rows.at(-1);
     const y = (value) => HEIGHT - EDGE.bottom - (value / top) * (HEIGHT - EDGE.top - EDGE.bottom);
     const step = (width - EDGE.left - EDGE.right) / items.length;

@@ -2,7 +2,7 @@
 
 import { h, put } from "./dom.js";
 
-/** A column is {name, label, show(row), numeric, sortable}. `sort` is {by, descending, change(by, descending)}. */
+/** A column is {name, label, show(row), numeric, date, sortable}. `sort` is {by, descending, change(by, descending)}. */
 export function table(columns, rows, { caption, sort } = {}) {
   const body = h("tbody", null, rows.map((row) => line(columns, row)));
   const head = columns.map((column) => {
@@ -19,7 +19,7 @@ export function table(columns, rows, { caption, sort } = {}) {
 }
 
 function line(columns, row) {
-  return h("tr", null, columns.map((column) => h("td", { class: column.numeric ? "number" : null }, column.show(row))));
+  return h("tr", null, columns.map((column) => h("td", { class: column.numeric ? "number" : column.date ? "date" : null }, column.show(row))));
 }
 
 /** Shows pages of rows: `load(after)` returns {rows, next}. */

@@ -128,7 +128,7 @@ function live(point) {
           stat("Pages", number(point.pages), `${number(point.done)} of ${number(point.total)} URLs`),
           stat("Pages per second", number(point.pages_per_second)),
           stat("Bytes per second", bytes(point.bytes_per_second)),
-          stat("Errors", number(errors), Object.entries(point.errors ?? {}).map(([kind, count]) => `${kind} ${count}`).join(", ")),
+          stat("Errors", number(errors), Object.entries(point.errors ?? {}).map(([kind, count]) => `${kind.replaceAll("_", " ")} ${count}`).join(", ")),
           stat("In progress", number(point.active), `${number(point.queued)} queued`),
           stat("Time left", seconds(point.seconds_left), share === null ? "" : `${percent(share)} of the step`),
         )
@@ -169,6 +169,17 @@ function totals(points, read) {
   return found;
 }
 
+/** Rounds count from 1 in every run: numbers them through. */
+function numbered(rounds) {
+  let base = 0;
+  let last = 0;
+  return rounds.map((point) => {
+    if ((point.round ?? 0) <= last) base += last;
+    last = point.round ?? 0;
+    return [String(base + last), point.new_urls];
+  });
+}
+
 function series(points) {
   const fetching = points.filter((point) => point.pages_per_second !== undefined && point.pages_per_second !== null);
   const of = (read) => fetching.map((point) => [Date.parse(point.time), read(point) ?? 0]);
@@ -184,7 +195,7 @@ function series(points) {
     linePlot({ title: "Pages", unit: "pages fetched, in total", series: [{ name: "pages", points: totals(points, (point) => point.pages ?? 0) }] }),
     linePlot({ title: "Queue", unit: "URLs", series: [{ name: "queued", points: of((point) => point.queued) }, { name: "in progress", points: of((point) => point.active) }] }),
     linePlot({ title: "Errors by kind", unit: "URLs, in total", series: errors, none: fetching.length ? "No errors." : undefined }),
-    columnPlot({ title: "New URLs", unit: "URLs per round", axis: "round", items: rounds.slice(-60).map((point) => [String(point.round ?? ""), point.new_urls]) }),
+    columnPlot({ title: "New URLs", unit: "URLs per round", axis: "round", items: numbered(rounds).slice(-60) }),
   ];
 }
 

@@ -111,8 +111,8 @@ function allPlots(points) {
     linePlot({ title: "Latency, 99th percentile", unit: "seconds, by where the time goes", format: seconds, series: latency(points, "p99") }),
     linePlot({ title: "Queue", unit: "accepted URLs, by priority", series: byName(points, "gauges", "journal_entries.", false) }),
     linePlot({ title: "Requests", unit: "requests, by state", series: byName(points, "gauges", "fetch_requests.", false) }),
-    linePlot({ title: "Errors", unit: "URLs per second, by kind", series: errors }),
-    linePlot({ title: "Refusals", unit: "messages per second, by queue", series: byName(points, "counts", "refusals.", true) }),
+    linePlot({ title: "Errors", unit: "URLs per second, by kind", series: errors, none: "No errors in the last hour." }),
+    linePlot({ title: "Refusals", unit: "messages per second, by queue", series: byName(points, "counts", "refusals.", true), none: "No refusals in the last hour." }),
   ];
 }
 

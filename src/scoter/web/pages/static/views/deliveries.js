@@ -34,5 +34,5 @@ export async function deliveriesView({ signal }) {
     put(box, deliveries.length ? table(columns, deliveries, { caption: "Deliveries" }) : empty("Every delivery was received. A message with a callback makes deliveries."));
   }
   await load();
-  return { title: "Deliveries", node: h("div", null, h("div", { class: "row between" }, h("h1", null, "Webhook deliveries"), h("button", { type: "button", onclick: () => load() }, "Reload")), failed, panel(null, box)) };
+  return { title: "Deliveries", node: h("div", null, h("div", { class: "row between" }, h("h1", null, "Webhook deliveries"), h("button", { type: "button", onclick: () => load().catch((error) => error.name === "AbortError" || put(failed, problem(error))) }, "Reload")), failed, panel(null, box)) };
 }

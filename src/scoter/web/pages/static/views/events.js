@@ -17,8 +17,12 @@ export async function eventsView({ query, signal }) {
   let isStale = true;
   const box = h("div");
   const status = h("span", { class: "faint" });
-  const text = h("input", { type: "search", placeholder: "part of a URL, title or message", oninput: () => (isStale = true) });
-  const wanted = h("select", { onchange: () => (isStale = true) }, STATES.map((each) => h("option", { value: each }, each || "any")));
+  const changed = () => {
+    isStale = true;
+    history.replaceState(null, "", withQuery("#/events", { after: query.after, q: text.value, state: wanted.value }));
+  };
+  const text = h("input", { type: "search", value: query.q ?? "", placeholder: "URL, title, message", oninput: changed });
+  const wanted = h("select", { onchange: changed }, STATES.map((each) => h("option", { value: each, selected: each === (query.state ?? "") }, each || "any")));
   const pause = h("button", { type: "button", onclick: () => {
     isPaused = !isPaused;
     pause.textContent = isPaused ? "Continue" : "Pause";

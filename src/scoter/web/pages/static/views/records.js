@@ -1,6 +1,6 @@
 // Submitting messages and looking up URLs: records as preview cards.
 
-import { get, path, post } from "../api.js";
+import { get, path, post, withQuery } from "../api.js";
 import { empty, field, h, notice, panel, problem, put, quoted, visible } from "../dom.js";
 import { bytes, cell, time } from "../format.js";
 import { state } from "./crawl_head.js";
@@ -22,8 +22,8 @@ export function card(record) {
   );
 }
 
-export async function submitView({ signal }) {
-  const text = h("textarea", { rows: "4", placeholder: "Look at https://example.org/ and https://example.net/a", required: true });
+export async function submitView({ query, signal }) {
+  const text = h("textarea", { rows: "4", value: query.text ?? "", placeholder: "Look at https://example.org/ and https://example.net/a", required: true });
   const priority = h("select", null, ["person", "normal", "bulk"].map((each) => h("option", { value: each }, each)));
   const force = h("select", null, [["", "no, use a fresh record"], ["yes", "yes, fetch again"]].map(([value, label]) => h("option", { value }, label)));
   const box = h("div", { "aria-live": "polite" });
@@ -85,7 +85,7 @@ export async function lookupView({ query, go, signal }) {
       put(box, panel("Preview card", card(record)), hops(record), panel("Record", h("pre", { class: "source wrap", tabindex: "0" }, visible(JSON.stringify(record, null, 2)))));
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      if (error.status === 404) put(box, empty("The service has no record of this URL.", h("p", null, h("a", { href: "#/submit" }, "Submit it"))));
+      if (error.status === 404) put(box, empty("The service has no record of this URL.", h("p", null, h("a", { href: withQuery("#/submit", { text: query.url }) }, "Submit it"))));
       else put(box, problem(error));
     }
   } else put(box, empty("Any spelling of a URL works."));

@@ -39,7 +39,7 @@ export function resultPlot(found) {
       const points = rows.map((row) => [Date.parse(row[x.value]), row[y.value]]).sort((one, other) => one[0] - other[0]);
       put(box, linePlot({ title: y.value, unit: `by ${x.value}`, series: [{ name: y.value, points }] }));
     } else {
-      put(box, bars(rows.slice(0, 100).map((row) => [quoted(cell(row[x.value])), row[y.value]]), brief), rows.length > 100 ? notice("Only the first 100 rows are plotted.") : null);
+      put(box, h("p", null, h("strong", null, y.value), " ", h("span", { class: "faint" }, `by ${x.value}`)), bars(rows.slice(0, 100).map((row) => [quoted(cell(row[x.value])), row[y.value]]), brief), rows.length > 100 ? notice("Only the first 100 rows are plotted.") : null);
     }
   };
   x.addEventListener("change", draw);

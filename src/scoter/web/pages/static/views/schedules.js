@@ -1,7 +1,7 @@
 // Recurring jobs.
 
 import { get, path, post, send } from "../api.js";
-import { empty, field, h, panel, put, visible } from "../dom.js";
+import { empty, field, h, panel, problem, put, visible } from "../dom.js";
 import { ago, cell, time } from "../format.js";
 import { table } from "../table.js";
 import { place } from "./crawl_head.js";
@@ -10,19 +10,25 @@ import { commandForm } from "./jobs.js";
 export async function schedulesView({ query, signal }) {
   const [{ crawls }, { commands }] = await Promise.all([get(path("crawls"), { limit: 1000 }, signal), get(path("commands"), {}, signal)]);
   const box = h("div");
+  const failed = h("div");
 
   async function load() {
     const { schedules } = await get(path("schedules"), {}, signal);
     const remove = (id) => async () => {
-      await send("DELETE", path("schedules", id));
-      await load();
+      put(failed);
+      try {
+        await send("DELETE", path("schedules", id));
+        await load();
+      } catch (error) {
+        put(failed, problem(error));
+      }
     };
     const columns = [
       { name: "crawl", label: "Crawl", show: (row) => h("a", { href: place(row.crawl) }, row.crawl) },
       { name: "command", label: "Command", show: (row) => `${row.command} ${visible(Object.entries(row.options ?? {}).map(([key, value]) => `${key}: ${cell(value)}`).join(", "))}` },
       { name: "every", label: "Every", show: (row) => row.every },
-      { name: "next", label: "Next run", show: (row) => `${time(row.next_run)} (${ago(row.next_run)})` },
-      { name: "last", label: "Last run", show: (row) => (row.last_job ? h("a", { href: place(row.crawl, `jobs/${row.last_job}`) }, time(row.last_run)) : time(row.last_run)) },
+      { name: "next", label: "Next run", date: true, show: (row) => `${time(row.next_run)} (${ago(row.next_run)})` },
+      { name: "last", label: "Last run", date: true, show: (row) => (row.last_job ? h("a", { href: place(row.crawl, `jobs/${row.last_job}`) }, time(row.last_run)) : time(row.last_run)) },
       { name: "problem", label: "Problem", show: (row) => visible(row.problem ?? "") },
       { name: "delete", label: "", show: (row) => h("button", { type: "button", class: "danger", "aria-label": `Delete the schedule of ${row.crawl}`, onclick: remove(row.id) }, "Delete") },
     ];
@@ -32,7 +38,7 @@ export async function schedulesView({ query, signal }) {
   const crawl = h("select", null, crawls.map((each) => h("option", { value: each.name, selected: each.name === query.crawl }, each.name)));
   const every = h("input", { type: "text", value: "7d", pattern: "[0-9]{1,5}(m|h|d|w)", required: true });
   const form = commandForm(
-    commands,
+    commands.filter((each) => each.name !== "import-nutch-crawl"),
     async (order) => {
       await post(path("schedules"), { crawl: crawl.value, every: every.value.trim(), ...order });
       await load();
@@ -40,5 +46,5 @@ export async function schedulesView({ query, signal }) {
     "Add the schedule",
   );
   const add = crawls.length ? [h("div", { class: "fields" }, field("Crawl", crawl), field("Every", every, "A duration such as 30m, 12h, 7d or 4w.")), form] : empty("A schedule needs a crawl. Start one first.");
-  return { title: "Schedules", node: h("div", null, h("h1", null, "Schedules"), panel(null, box), panel("Add a recurring job", add)) };
+  return { title: "Schedules", node: h("div", null, h("h1", null, "Schedules"), failed, panel(null, box), panel("Add a recurring job", add)) };
 }

@@ -2,7 +2,7 @@
 
 import { download, get, path, raw, withQuery } from "../api.js";
 import { empty, h, notice, panel, problem, put, quoted, visible } from "../dom.js";
-import { bytes, cell, number, seconds, time } from "../format.js";
+import { bytes, cell, number, seconds, time, withLocalTimes } from "../format.js";
 import { pages, table } from "../table.js";
 import { page, place, state, urlLink } from "./crawl_head.js";
 import { statusName } from "./statuses.js";
@@ -18,7 +18,7 @@ export async function urlView({ name, query, signal }) {
     name,
     "urls",
     "URL",
-    panel(null, h("p", { class: "address" }, quoted(found.url)), h("p", { class: "verdict" }, quoted(found.verdict)), h("p", { class: "row" }, /^https?:/.test(found.url) ? h("a", { href: found.url, target: "_blank", rel: "noopener noreferrer nofollow" }, "Open on the web") : null, h("a", { href: place(name, "urls", { host: facts.host }) }, "Other URLs of this host"))),
+    panel(null, h("p", { class: "address" }, quoted(found.url)), h("p", { class: "verdict" }, quoted(withLocalTimes(found.verdict))), h("p", { class: "row" }, /^https?:/.test(found.url) ? h("a", { href: found.url, target: "_blank", rel: "noopener noreferrer nofollow" }, "Open on the web") : null, h("a", { href: place(name, "urls", { host: facts.host }) }, "Other URLs of this host"))),
     facts.record ? recordPanel(facts.record) : panel("Record", empty("The crawldb does not contain this URL.")),
     parse ? card(parse) : null,
     panel("History", facts.fetches.length ? historyTable(facts.fetches) : empty("It was never requested."), skips(facts)),
@@ -75,7 +75,7 @@ function historyTable(fetches) {
   return table(
     [
       { name: "segment", label: "Segment", show: (row) => row.segment },
-      { name: "time", label: "Time", show: (row) => time(row.fetch_time) },
+      { name: "time", label: "Time", date: true, show: (row) => time(row.fetch_time) },
       { name: "status", label: "Outcome", show: (row) => state(row.status) },
       { name: "http", label: "HTTP", numeric: true, show: (row) => row.http_status ?? "" },
       { name: "reason", label: "Reason", show: (row) => quoted([row.reason, row.detail].filter(Boolean).join(": ")) },
