@@ -66,6 +66,25 @@ def test_empty_crawl_has_all_views_with_columns_and_no_rows(tmp_path: Path) -> N
     assert counts == [[{"n": 0}]] * len(views)
 
 
+@pytest.mark.parametrize(
+    ("query", "created"),
+    [
+        ("SELECT * FROM CrawlDB", {"crawldb"}),
+        ('select * from "pages" join segments using (segment) order by segment', {"pages", "segments"}),
+        ("select 1", set()),
+        ("select * from host_nodes", set(GRAPH_VIEWS)),
+        ("select count(*) from duckdb_views()", {*VIEWS, "segments"}),
+    ],
+)
+def test_only_views_that_a_query_names_are_created(crawl: CrawlDir, query: str, created: set[str]) -> None:
+    with sql(crawl, memory_limit=MEMORY, query=query) as session:
+        rows = list(session.query(query).rows)
+        views = {view.name for view in session.views()}
+
+    assert views == created
+    assert rows == ask(crawl, query)
+
+
 def test_crawl_has_the_same_views_as_an_empty_one(crawl: CrawlDir) -> None:
     with sql(crawl, memory_limit=MEMORY) as session:
         views = {view.name: [name for name, _ in view.columns] for view in session.views()}

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import segment_sources
+from scoter.batch.graph.views import VIEWS as GRAPH_VIEWS
 from scoter.batch.graph.views import add_graph_views
 from scoter.batch.hosts.columns import HIDDEN
 from scoter.engine.session import SqlSession, add_view, open_session, view_query
@@ -36,35 +37,68 @@ _SEGMENTS = pa.schema(
 _SEGMENT = {"segment": "parse_path(_file)[-3]"}  # .../SEGMENT/table/part.parquet
 
 
+# Queries that contain one of these may list the views.
+_CATALOGUES = ("information_schema", "duckdb_", "pg_", "sqlite_", "show", "describe", "pragma")
+
+
 @contextmanager
-def sql(crawl: CrawlDir, *, memory_limit: int, spill_limit: int | None = None) -> Iterator[SqlSession]:
-    """Open a session with the views of a crawl: its tables, its segments and its link graph."""
+def sql(
+    crawl: CrawlDir, *, memory_limit: int, spill_limit: int | None = None, query: str | None = None
+) -> Iterator[SqlSession]:
+    """Open a session with the views of a crawl: its tables, its segments and its link graph.
+
+    If a query is given, only the views whose names occur in it are created, which is most of the cost of a short query.
+    """
+    text = None if query is None else query.lower()
+    is_all = text is None or any(each in text for each in _CATALOGUES)
     with scratch_of_reader(crawl.scratch, "sql") as spill, ExitStack() as stack:
-        views = partial(_make_views, crawl, stack)
+        views = partial(_make_views, crawl, stack, None if is_all else text)
         session = open_session(views, spill=spill.path, memory_limit=memory_limit, spill_limit=spill_limit)
         yield stack.enter_context(session)
 
 
-def _make_views(crawl: CrawlDir, stack: ExitStack, connection: Any) -> list[str]:
-    """Create the views and return the files behind them."""
+def _make_views(crawl: CrawlDir, stack: ExitStack, query: str | None, connection: Any) -> list[str]:
+    """Create the views that a query may name, all if it is ``None``, and return the files behind them."""
+
+    def has(*names: str) -> bool:
+        return query is None or any(name in query for name in names)
+
     if isinstance(crawl.path, StorePath):
         connection.register_filesystem(crawl.path.client.fsspec)
     applied: Sequence[str] = ()
     files: list[str] = []
     for name, path, schema in (("crawldb", crawl.crawldb, schemas.CRAWLDB), ("linkdb", crawl.linkdb, schemas.LINKDB)):
+        if not has(name) and not (name == "crawldb" and has("segments")):
+            continue
         found: tuple[str, ...] = ()
         replaced: tuple[str, ...] = ()
         if table_exists(path):
             table = stack.enter_context(Table.open(path))
             found, replaced = table.files, table.replaced
             applied = table.manifest.applied if name == "crawldb" else applied
-        add_view(connection, name, view_query(connection, found, schema, replaced=replaced))
-        files += (*found, *replaced)
-    files += _hosts_view(connection, crawl, stack)
-    segments = crawl.all_segments()
-    parts = segment_sources(segments)
+        if has(name):
+            add_view(connection, name, view_query(connection, found, schema, replaced=replaced))
+            files += (*found, *replaced)
+    if has("hosts"):
+        files += _hosts_view(connection, crawl, stack)
+    if has("fetches", "outlinks", "pages"):
+        files += _segment_views(connection, crawl, has)
+    if has(*GRAPH_VIEWS):
+        files += add_graph_views(crawl, stack, connection)
+    if has("segments"):
+        _segments_table(connection, crawl, applied)
+    return files
+
+
+def _segment_views(connection: Any, crawl: CrawlDir, has: Callable[[str], bool]) -> Iterator[str]:
+    """Create the views of what segments contain, and yield the files behind them."""
+    parts = segment_sources(crawl.all_segments())
     for name, source in (("fetches", parts.fetch), ("outlinks", parts.links)):
-        add_view(connection, name, view_query(connection, source.files, source.schema, _SEGMENT))
+        if has(name):
+            add_view(connection, name, view_query(connection, source.files, source.schema, _SEGMENT))
+            yield from source.files
+    if not has("pages"):
+        return
     data, text = (
         view_query(connection, each.files, each.schema, _SEGMENT) for each in (parts.parse_data, parts.parse_text)
     )
@@ -73,11 +107,8 @@ def _make_views(crawl: CrawlDir, stack: ExitStack, connection: Any) -> list[str]
     columns = ", ".join(f"t.{name}" for name in ("text", "main_text", "markdown"))
     joined = f"({data}) AS d LEFT JOIN ({text}) AS t ON {beside}"
     add_view(connection, "pages", f"SELECT d.*, {columns} FROM {joined}")
-    for source in (parts.fetch, parts.links, parts.parse_data, parts.parse_text):
-        files += source.files
-    files += add_graph_views(crawl, stack, connection)
-    _segments_table(connection, crawl, applied)
-    return files
+    yield from parts.parse_data.files
+    yield from parts.parse_text.files
 
 
 def _hosts_view(connection: Any, crawl: CrawlDir, stack: ExitStack) -> tuple[str, ...]:

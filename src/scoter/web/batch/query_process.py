@@ -181,8 +181,17 @@ def _end_in_time(task: QueryTask) -> None:
 
 
 def _run(task: QueryTask) -> Any:
-    """Return the rows of a query, one more than asked for at most."""
-    with sql(CrawlDir.open(task.crawl), memory_limit=task.memory, spill_limit=task.spill) as session:
+    """Return the rows of a query, with all views only if it fails: they are needed to say what names there are."""
+    crawl = CrawlDir.open(task.crawl)
+    try:
+        return _rows(task, crawl, task.query)
+    except UsageError:
+        return _rows(task, crawl, None)
+
+
+def _rows(task: QueryTask, crawl: CrawlDir, named_in: str | None) -> Any:
+    """Return at most as many rows as asked for, and whether there are more."""
+    with sql(crawl, memory_limit=task.memory, spill_limit=task.spill, query=named_in) as session:
         timer = threading.Timer(task.seconds, _end_in_time, [task])
         timer.daemon = True
         timer.start()
