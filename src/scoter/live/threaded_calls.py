@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from typing import Any
 from msgspec import Struct
 
 from scoter.errors import Defect
+
+_log = logging.getLogger(__name__)
 
 
 class ThreadedCall(Struct, eq=False):
@@ -75,10 +78,19 @@ class BatchThread(ABC):
         while more:
             batch, more = self._gather()
             if batch:
-                self._carry_out(batch)
+                self._try(batch)
                 _deliver_results(batch)
             self._after_batch()
         self._finish()
+
+    def _try(self, batch: Sequence[ThreadedCall]) -> None:
+        """Carry out calls; whatever happens, each gets an answer, and the thread goes on."""
+        try:
+            self._carry_out(batch)
+        except Exception as error:
+            _log.exception("%s: calls have failed", self._thread.name)
+            for call in batch:
+                call.error = call.error or error
 
     def _gather(self) -> tuple[list[ThreadedCall], bool]:
         """Wait for a call; return it and those queued behind it, and false at the end."""

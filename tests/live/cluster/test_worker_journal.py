@@ -11,6 +11,7 @@ import pytest
 from tests.live.stores.fakes import LEASE, START, Time, url_of
 
 from scoter.config.sections.live import LiveSettings
+from scoter.errors import StoreUnavailable
 from scoter.live.cluster.consumer import Place, ReceivedMessage
 from scoter.live.cluster.journal import WorkerJournal
 from scoter.live.cluster.kafka import TopicNames
@@ -34,10 +35,14 @@ class Member:
     def open_count(self, place: Place) -> int:
         return 0
 
+    def owns(self, place: Place) -> bool:
+        return place[1] in (0, 1)
+
 
 class Fixture:
     def __init__(self, time: Time, **live: Any) -> None:
         self.dead: list[DeadLetter] = []
+        self.refusals = 0  # times that the dead-letter topic is not available
         self.member = Member()
         self.given_up: list[UrlOutcome] = []
         self.journal = WorkerJournal(
@@ -55,6 +60,9 @@ class Fixture:
         self._offsets: dict[Place, int] = {}
 
     async def bury(self, message: ReceivedMessage, letter: DeadLetter) -> None:
+        if self.refusals:
+            self.refusals -= 1
+            raise StoreUnavailable("Kafka: no answer in time")
         self.dead.append(letter)
 
     async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
@@ -209,3 +217,14 @@ async def test_unreadable_message_is_buried_and_delays_nobody(
     assert letter.why.startswith(why)
     assert held.member.finished == [((NAMES.intake(Priority.NORMAL), 0), 0)]
     assert len([line for line in caplog.messages if "unreadable" in line]) == 1
+
+
+async def test_unreadable_message_is_buried_when_kafka_is_back(time: Time) -> None:
+    held = Fixture(time)
+    held.refusals = 1
+    held.raw(b"")
+
+    await asyncio.gather(*held.tasks)
+
+    assert len(held.dead) == 1
+    assert held.member.finished == [((NAMES.intake(Priority.NORMAL), 0), 0)]

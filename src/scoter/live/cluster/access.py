@@ -74,11 +74,15 @@ class CassandraKeys:
 
     async def run(self) -> None:
         """Read the keys every second."""
+        is_failing = False
         while True:
             try:
                 await self.read()
+                is_failing = False
             except ScoterError as error:  # the known keys stay valid
-                _log.warning("cannot read the API keys: %s", error)
+                if not is_failing:
+                    _log.warning("cannot read the API keys: %s", error)
+                is_failing = True
             await asyncio.sleep(_READ_EVERY)
 
     async def read(self) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import threading
 import time
 from collections import deque
@@ -24,8 +23,9 @@ from msgspec import Struct
 
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.live.clock import lease_now
+from scoter.live.cluster.background import VitalThread, call_in_loop, end_process
 from scoter.live.cluster.faults import FAULTS, kafka_fault
-from scoter.live.cluster.kafka import client_options, note_error, quiet_logger, store_trouble
+from scoter.live.cluster.kafka import client_options, is_fatal, note_error, quiet_logger, store_trouble
 from scoter.live.cluster.offsets import PartitionOffsets, decoded_offsets
 
 _BATCH: Final = 500
@@ -37,7 +37,6 @@ _LONGEST_START: Final = 60.0  # seconds without an answer from Kafka
 _ASKS: Final = 10.0  # seconds that a question to Kafka may take
 _PAUSE: Final = 0.5
 _MOST_UNCONFIRMED: Final = 100  # commits
-_EXIT_CODE: Final = 70
 _HANGS: Final = 15.0  # seconds after which a commit counts as hanging
 _log = logging.getLogger(__name__)
 
@@ -124,7 +123,7 @@ class GroupMember:
             },
             logger=quiet_logger(),
         )
-        self._thread = threading.Thread(target=self._poll_all, name=f"{name}-poll", daemon=True)
+        self._thread = VitalThread(self._poll_all, f"{name}-poll")
         self._asked: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._unconfirmed: deque[float] = deque()  # when commits began that have no answer yet
         self._due = 0.0
@@ -242,38 +241,46 @@ class GroupMember:
 
     def in_loop(self, work: Callable[[], Any]) -> Any:
         """Call something in the event loop; return its result."""
-        done: Future[Any] = Future()
-
-        def call() -> None:
-            try:
-                done.set_result(work())
-            except BaseException as error:
-                done.set_exception(error)
-
-        self._loop.call_soon_threadsafe(call)
-        return done.result(_LONGEST_STOP)
+        return call_in_loop(self._loop, work, _LONGEST_STOP)
 
     def _poll_all(self) -> None:
+        """Poll until closed. Whatever else goes wrong ends the process: messages that were taken must not be lost."""
         while not self._is_closed.is_set():
             try:
-                # Not ``consume`` alone: it would wait for the whole time unless there is a full batch.
-                first = self._consumer.poll(self._patience())
-                found = [] if first is None else [first, *self._consumer.consume(_BATCH, timeout=0)]
-                if self._is_outdated and not self._commits:
-                    self._is_outdated = False
-                    self._membership = self._consumer.consumer_group_metadata()
+                found = self._found()
+                self._look_at_membership()
                 self._pause(self.in_loop(partial(self._receive, found)))
                 self._answer()
-                if self._commits:
-                    self._commit()
+                self._commit()
                 if found:
                     time.sleep(_APART)
-            except self._kafka.KafkaException as error:
-                _log.warning("cannot read from Kafka: %s", error)
-            except RuntimeError:  # the loop or the consumer is closed
-                return
-            except Exception:
-                _log.exception("cannot handle messages")
+            except TimeoutError:
+                _log.warning("the event loop is too busy")  # it does later what it was asked for
+            except RuntimeError:
+                if self._is_closed.is_set() or self._loop.is_closed():
+                    return
+                raise
+
+    def _found(self) -> list[Any]:
+        """Return the next messages; wait for the first."""
+        found: list[Any] = []
+        try:
+            # Not ``consume`` alone: it would wait for the whole time unless there is a full batch.
+            if (first := self._consumer.poll(self._patience())) is not None:
+                found.append(first)
+                found += self._consumer.consume(_BATCH, timeout=0)
+        except self._kafka.KafkaException as error:
+            if is_fatal(error):
+                end_process("its consumer is broken", error)
+            _log.warning("cannot read from Kafka: %s", error)
+            time.sleep(_PAUSE)
+        return found
+
+    def _look_at_membership(self) -> None:
+        if self._is_outdated and not self._commits:
+            with suppress(self._kafka.KafkaException):  # transactions fail, and ask for it again
+                self._is_outdated = False
+                self._membership = self._consumer.consumer_group_metadata()
 
     def _patience(self) -> float:
         """Return how long to wait for a message."""
@@ -322,9 +329,8 @@ class GroupMember:
         """
         try:
             yield
-        except Exception:
-            _log.critical("this process ends: it cannot take or return partitions", exc_info=True)
-            os._exit(_EXIT_CODE)
+        except Exception as error:
+            end_process("it cannot take or return partitions", error)
 
     def _starts(self, consumer: Any, partitions: Sequence[Any]) -> dict[Place, PartitionOffsets]:
         """Return where to begin with partitions; try again while Kafka does not answer."""
@@ -405,22 +411,24 @@ class GroupMember:
     def _commit(self) -> None:
         """Send the positions of all partitions, if it is time."""
         began = lease_now()
-        if began < self._due:
+        if not self._commits or began < self._due:
             return
         self._due = began + self._commits
         if self._unconfirmed and began - self._unconfirmed[0] > _HANGS:
             if self._is_vital:
                 # The client may not recover from this. The supervisor starts a new process with a new client.
-                _log.critical("this process ends: its commits hang")
-                os._exit(_EXIT_CODE)
+                end_process("its commits hang")
             _log.info("cannot commit: no answer in time")
             self._unconfirmed.clear()
         positions = self.in_loop(
             lambda: [self._position(place, *each.committed()) for place, each in self._offsets.items()]
         )
         if positions and len(self._unconfirmed) < _MOST_UNCONFIRMED:
-            self._consumer.commit(offsets=positions, asynchronous=True)
-            self._unconfirmed.append(began)
+            try:
+                self._consumer.commit(offsets=positions, asynchronous=True)
+                self._unconfirmed.append(began)
+            except self._kafka.KafkaException as error:
+                _log.info("cannot commit: %s", error)
 
     def _on_commit(self, error: Any, partitions: Sequence[Any]) -> None:
         """Note the answer to a commit, while polling."""

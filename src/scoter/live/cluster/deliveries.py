@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.errors import ScoterError
 from scoter.live.clock import lease_now, utc_now
+from scoter.live.cluster.background import VitalTasks
 from scoter.live.cluster.cassandra import CassandraSession
 from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
 from scoter.live.cluster.faults import FAULTS, FaultKind
@@ -196,13 +197,14 @@ def delivery_of(message: ReceivedMessage) -> Delivery | None:
         return None
     try:
         event = replace(event_values.decode(message.value), number=message.offset + 1)
-    except UnreadableMessage as error:
+        target = callback.decode()
+    except (UnreadableMessage, UnicodeDecodeError) as error:
         place = f"event at offset {message.offset}"
         FAULTS.note("kafka", FaultKind.UNREADABLE, f"unreadable {place}: {error}", about=place)
         return None
     # The same id each time, should the event be read again.
     name = uuid5(NAMESPACE_URL, f"{message.place[0]}/{message.offset}")
-    return Delivery(id=name.hex, callback=callback.decode(), event=event)
+    return Delivery(id=name.hex, callback=target, event=event)
 
 
 class DeliveryFeed:
@@ -214,7 +216,7 @@ class DeliveryFeed:
         names = TopicNames(settings.prefix)
         self._deliveries = deliveries
         self._wake = wake
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = VitalTasks()
         self._member = GroupMember(settings, names.webhooks, [names.events], self, name=f"{name}-webhooks", commits=1.0)
 
     def start(self) -> None:
@@ -222,20 +224,18 @@ class DeliveryFeed:
 
     async def close(self) -> None:
         await self._member.close()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
 
     def assigned(self, places: Sequence[Place], since: float) -> None:
         if places:
-            self._spawn(self._load())
+            self._tasks.spawn(self._load())
 
     async def revoked(self, places: Sequence[Place], *, is_lost: bool) -> None:
         if places:
             self._deliveries.unload()
 
     def received(self, messages: Sequence[ReceivedMessage]) -> None:
-        self._spawn(self._store(messages))
+        self._tasks.spawn(self._store(messages))
 
     def is_full(self, place: Place) -> bool:
         return self._member.open_count(place) >= _MOST_OPEN
@@ -266,8 +266,3 @@ class DeliveryFeed:
                 await asyncio.sleep(_RETRY)
         for message in messages:
             self._member.finish(message.place, message.offset)
-
-    def _spawn(self, work: object) -> None:
-        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)  # type: ignore[arg-type]
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

@@ -21,6 +21,7 @@ from scoter.core.reply import Reply
 from scoter.core.url import queue_key
 from scoter.errors import ScoterError
 from scoter.live.clock import lease_now, utc_now
+from scoter.live.cluster.background import VitalTasks
 from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
 from scoter.live.cluster.delays import SharedDelays
 from scoter.live.cluster.faults import FAULTS, FaultKind
@@ -110,7 +111,7 @@ class FetcherRole:
         self._early: dict[int, list[_FetchOrder]] = {}  # orders of partitions that are being taken over
         self._returning: dict[int, asyncio.Event] = {}
         self._taking: dict[int, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = VitalTasks()
         self._counterpart: FetchFrame | None = None  # the worker that was heard of last
         self._inbox = TopicTail(
             self._settings, self._names.replies, reply_partition(name), self._receive_reply, name=f"{name}-inbox"
@@ -128,16 +129,14 @@ class FetcherRole:
     async def close(self) -> None:
         """Stop reading; call it after the member has left its group."""
         await self._inbox.close()
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
 
     # PartitionOwner
 
     def assigned(self, places: Sequence[Place], since: float) -> None:
         for _, shard in places:
             self._early[shard] = []
-            self._taking[shard] = self._spawn(self._take_over(shard, since))
+            self._taking[shard] = self._tasks.spawn(self._take_over(shard, since))
 
     async def revoked(self, places: Sequence[Place], *, is_lost: bool) -> None:
         shards = [shard for _, shard in places]
@@ -255,7 +254,7 @@ class FetcherRole:
             self._delays.learn(queue_key(hop.request.url, "domain"), message.pause, message.hold)
         kind, frame = encoded(message)
         if isinstance(message, HopDone) and len(frame) > self._settings.body_limit and self._large is not None:
-            self._spawn(self._answer_stored(order, message, kind, frame))
+            self._tasks.spawn(self._answer_stored(order, message, kind, frame))
         else:
             self._send_reply(order, message, self._frame(order, kind, frame))
 
@@ -367,25 +366,20 @@ class FetcherRole:
                 self.unreadable += 1
                 FAULTS.note("kafka", FaultKind.UNREADABLE, f"unreadable answer at offset {message.offset}: {error}")
 
-    # Background
-
-    def _spawn(self, work: Any) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
     def _bury(self, message: ReceivedMessage, why: str) -> None:
         self.unreadable += 1
         FAULTS.count("kafka", FaultKind.UNREADABLE)
         _log.error("unreadable message in %s, partition %d, offset %d: %s", *message.place, message.offset, why)
-        self._spawn(self._bury_now(message, DeadLetter(*message.place, message.offset, why)))
+        self._tasks.spawn(self._bury_now(message, DeadLetter(*message.place, message.offset, why)))
 
     async def _bury_now(self, message: ReceivedMessage, letter: DeadLetter) -> None:
-        try:
-            await self._dead(message, letter)
-        except ScoterError as error:  # it stays in its topic, and is read again by the next owner
-            _log.warning("cannot copy an unreadable message: %s", error)
-            return
-        if self.member is not None:
-            self.member.finish(message.place, message.offset)
+        assert self.member is not None  # noqa: S101 - set before it starts
+        while self.member.owns(message.place):
+            try:
+                await self._dead(message, letter)
+            except ScoterError as error:
+                _log.warning("cannot copy an unreadable message yet: %s", error)
+                await asyncio.sleep(_RETRY)
+            else:
+                self.member.finish(message.place, message.offset)
+                return

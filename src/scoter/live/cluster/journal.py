@@ -11,9 +11,9 @@ import asyncio
 import heapq
 import logging
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -86,7 +86,7 @@ class WorkerJournal:
         partitions: int,
         *,
         dead: Bury | None = None,
-        spawn: Callable[[Awaitable[None]], None] = lambda work: None,
+        spawn: Callable[[Coroutine[Any, Any, None]], object] = lambda work: None,
         on_news: Callable[[], None] = lambda: None,
         clock: Callable[[], datetime] = utc_now,
         lease_clock: Callable[[], float] = lease_now,
@@ -238,13 +238,16 @@ class WorkerJournal:
         message: ReceivedMessage,
         letter: DeadLetter,
     ) -> None:
-        try:
-            await dead(message, letter)
-        except StoreUnavailable as error:  # it stays in its topic, and is read again by the next owner
-            _log.warning("cannot copy an unreadable message: %s", error)
-            return
-        assert self.member is not None  # noqa: S101
-        self.member.finish(message.place, message.offset)
+        assert self.member is not None  # noqa: S101 - set before it starts
+        while self.member.owns(message.place):
+            try:
+                await dead(message, letter)
+            except StoreUnavailable as error:
+                _log.warning("cannot copy an unreadable message yet: %s", error)
+                await asyncio.sleep(_RETRY)
+            else:
+                self.member.finish(message.place, message.offset)
+                return
 
     # Intake
 

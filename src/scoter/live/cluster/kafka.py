@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ from msgspec import Struct
 from scoter.config.sections.cluster import CassandraSettings, KafkaClusterSettings
 from scoter.config.sections.live import LiveSettings
 from scoter.errors import ConfigError, StoreUnavailable, UsageError
+from scoter.live.cluster.background import VitalThread
 from scoter.live.cluster.faults import FAULTS, kafka_fault
 from scoter.live.records import Priority
 
@@ -33,6 +35,7 @@ _TEN_MINUTES: Final = 600_000
 _ONE_DAY: Final = 86_400_000  # longer than a session lasts
 _TWO_WEEKS: Final = 14 * 86_400_000
 _POLL: Final = 0.5  # seconds; a report ends the wait
+_log = logging.getLogger(__name__)
 
 
 class TopicNames(Struct, frozen=True):
@@ -187,6 +190,12 @@ def is_too_large(error: Any) -> bool:
     return hasattr(found, "code") and found.code() == KafkaError.MSG_SIZE_TOO_LARGE
 
 
+def is_fatal(error: Any) -> bool:
+    """Return whether a client of Kafka can do nothing more after this error."""
+    found = error.args[0] if isinstance(error, Exception) and error.args else error
+    return hasattr(found, "fatal") and bool(found.fatal())
+
+
 def within_time(work: Callable[[], Any], seconds: float) -> Any:
     """Return the result of a call of librdkafka; raise ``TimeoutError`` if it hangs, as some do after a restart.
 
@@ -243,7 +252,7 @@ class KafkaSender:
         self._fails = confluent_kafka.KafkaException
         self._producer = self._make()
         self._is_closed = False
-        self._thread = threading.Thread(target=self._poll, name=f"{name}-poll", daemon=True)
+        self._thread = VitalThread(self._poll, f"{name}-poll")
         self._thread.start()
 
     def _make(self) -> Any:
@@ -298,7 +307,21 @@ class KafkaSender:
 
     def _poll(self) -> None:
         while not self._is_closed:
-            self._producer.poll(_POLL)
+            try:
+                self._producer.poll(_POLL)
+            except Exception as error:
+                if is_fatal(error):
+                    self._replace_producer(error)
+                elif not self._is_closed:  # of somebody who waited for a report
+                    _log.exception("cannot pass on a report of Kafka")
+
+    def _replace_producer(self, error: Exception) -> None:
+        """Take a new producer: the old one refuses all messages from now on."""
+        _log.error("a producer of Kafka is broken and replaced: %s", store_trouble(error).message)
+        old, self._producer = self._producer, self._make()
+        with suppress(Exception):
+            old.purge()
+            old.flush(_POLL)  # reports what it has not sent
 
 
 class _SentBatch:

@@ -29,6 +29,7 @@ from scoter.live.cluster.journal import WorkerJournal
 from scoter.live.cluster.kafka import (
     OutgoingMessage,
     client_options,
+    is_fatal,
     is_too_large,
     note_error,
     quiet_logger,
@@ -244,11 +245,11 @@ class OutcomeTransactions(BatchThread):
         _log.warning("transaction aborted: %s", store_trouble(raised).message)
         if self._producer is None:
             return
-        reason: Any = raised.args[0] if raised.args else None
+        producer = self._producer
         try:
-            if hasattr(reason, "fatal") and reason.fatal():
+            if is_fatal(raised):
                 raise raised
-            self._producer.abort_transaction(self._seconds)
+            within_time(lambda: producer.abort_transaction(self._seconds), _HANGS * self._seconds)
         except Exception:
             self._producer = None  # a new one ends what this one has left (transactional.id)
 
@@ -276,18 +277,18 @@ class ClusterOutcomes:
 
     async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
         """Store, announce and close; for an entry that the reader has lost, store nothing and return ``None``."""
-        return await asyncio.gather(*(self._record(reader, each) for each in done))
+        first = {each.entry.id: at for at, each in reversed(list(enumerate(done)))}
+        own = [at for at in sorted(first.values()) if self._journal.held(reader, done[at].entry.id) is not None]
+        whole = [await self._with_trail(done[at]) if done[at].entry.trail else done[at] for at in own]
+        # Before the transaction: once the event is announced, the record can be read.
+        await self._metadata.put([row for each in whole for row in each.rows])
+        events = dict(zip(own, await asyncio.gather(*(self._announce(reader, each) for each in whole)), strict=True))
+        return [events.get(at) for at in range(len(done))]
 
-    async def _record(self, reader: str, done: UrlOutcome) -> Event | None:
+    async def _announce(self, reader: str, done: UrlOutcome) -> Event | None:
         entry = done.entry
         held = self._journal.held(reader, entry.id)
         if held is None:
-            return None
-        if entry.trail:
-            done = await self._with_trail(done)
-        # Before the transaction: once the event is announced, the record can be read.
-        await self._metadata.put(done.rows)
-        if self._journal.held(reader, entry.id) is None:
             return None
         url = entry.origin or entry.url
         event = Event(number=0, message=entry.message, url=url, at=self._clock(), record=done.record)

@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
+from scoter.live.cluster.background import VitalTasks
 from scoter.live.cluster.consumer import Place
 
 MOST_TRIALS: Final = 4
@@ -47,7 +48,7 @@ class SuspectQueue(Generic[T]):
         self._longest = longest
         self._waiting: dict[Place, deque[_Suspect[T]]] = {}
         self._running: dict[Place, _Suspect[T]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = VitalTasks()
 
     def __len__(self) -> int:
         """Return how many suspects wait."""
@@ -101,9 +102,7 @@ class SuspectQueue(Generic[T]):
         suspect = self._running[place] = queue.popleft()
         if not queue:
             del self._waiting[place]
-        task = asyncio.get_running_loop().create_task(self._try(suspect))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(self._try(suspect))
 
     async def _try(self, suspect: _Suspect[T]) -> None:
         is_ours = await self._store(suspect.place, suspect.offset)

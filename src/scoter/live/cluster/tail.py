@@ -7,13 +7,23 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.errors import StoreUnavailable
+from scoter.live.cluster.background import VitalThread
 from scoter.live.cluster.consumer import Place, ReceivedMessage
 from scoter.live.cluster.faults import FAULTS, FaultKind
-from scoter.live.cluster.kafka import TopicNames, append_time, client_options, note_error, quiet_logger, store_trouble
+from scoter.live.cluster.kafka import (
+    TopicNames,
+    append_time,
+    client_options,
+    is_fatal,
+    note_error,
+    quiet_logger,
+    store_trouble,
+)
 
 _BATCH: Final = 500
 _POLL: Final = 0.1
@@ -87,7 +97,7 @@ class TopicTail:
         self._consumer: Any = None
         self._loop = asyncio.get_running_loop()
         self._is_closed = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"{name}-tail", daemon=True)
+        self._thread = VitalThread(self._run, f"{name}-tail")
         self.first = 0  # the oldest offset
         self._known_end = 0
         self.next = 0  # the offset after the newest message that was read
@@ -135,19 +145,30 @@ class TopicTail:
                 found = [] if first is None else [first, *self._consumer.consume(_BATCH, timeout=0)]
                 messages = [_received(self._place, each) for each in found if each.error() is None]
                 if messages or self.next < self._known_end:
-                    # Behind the last message there may be offsets of transactions.
-                    position = self._consumer.position(self._consumer.assignment())[0].offset
-                    self._loop.call_soon_threadsafe(self._pass_on, messages, position)
-                    time.sleep(_APART)
+                    self._loop.call_soon_threadsafe(self._pass_on, messages, self._position(messages))
+                    if len(found) <= _BATCH:
+                        time.sleep(_APART)
                 if time.monotonic() - looked > _WATERMARKS:
                     looked = time.monotonic()
                     self.first, self._known_end = self._watermarks()
             except StoreUnavailable:
                 pass
-            except RuntimeError:  # the loop or the consumer is closed
-                return
-            except Exception:
-                _log.exception("cannot read %s", self._place[0])
+            except Exception as error:
+                if self._is_closed.is_set() or self._loop.is_closed():
+                    return
+                if is_fatal(error):
+                    raise
+                _log.warning("cannot read %s: %s", self._place[0], error, exc_info=True)
+                time.sleep(_RETRY)
+
+    def _position(self, messages: Sequence[ReceivedMessage]) -> int:
+        """Return the next offset. Behind the last message there may be offsets of transactions."""
+        import confluent_kafka
+
+        known = messages[-1].offset + 1 if messages else self.next
+        with suppress(confluent_kafka.KafkaException, IndexError):  # next time
+            known = max(known, self._consumer.position(self._consumer.assignment())[0].offset)
+        return known
 
     def _pass_on(self, messages: Sequence[ReceivedMessage], position: int) -> None:
         if messages:
@@ -155,7 +176,7 @@ class TopicTail:
                 self._receive(messages)
             except Exception:
                 _log.exception("cannot handle messages of %s", self._place[0])
-        self.next = max(self.next, position, messages[-1].offset + 1 if messages else 0)
+        self.next = max(self.next, position)
 
 
 def _received(place: Place, message: Any) -> ReceivedMessage:

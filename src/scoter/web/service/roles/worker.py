@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Any
 
 from scoter.heap import collect_less, keep_memory
+from scoter.live.cluster.background import VitalTasks
 from scoter.live.cluster.consumer import GroupMember
 from scoter.live.cluster.intake import intake_message
 from scoter.live.cluster.journal import WorkerJournal
@@ -36,13 +35,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
     keep_memory()
     live, name = config.live, process_name("worker")
     plan.folder.create(has_log=False)
-    tasks: set[asyncio.Task[Any]] = set()
-
-    def spawn(work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-
+    tasks = VitalTasks()
     async with AsyncExitStack() as stack:
         parts = ClusterParts(config, name)
         await parts.open_kafka(stack)
@@ -68,7 +61,9 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             )
         )
         parts.rules.on_change = fetchers.set_rule
-        journal = WorkerJournal(live, parts.names, config.kafka.partitions, dead=parts.bury, spawn=spawn, clock=clock)
+        journal = WorkerJournal(
+            live, parts.names, config.kafka.partitions, dead=parts.bury, spawn=tasks.spawn, clock=clock
+        )
         member = journal.member = GroupMember(
             config.kafka, parts.names.workers, parts.names.intakes, journal, name=name
         )
