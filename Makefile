@@ -94,7 +94,8 @@ test-indexes: $(DEV) $(SERVERS)/.ready ## Run the index writers against OpenSear
 cluster-up: $(DEV) $(SERVERS)/.ready ## Start Kafka and Cassandra for the tests of the cluster, unless they run (see tests/servers/cluster.py).
 	@$(BIN)/python -m tests.servers.cluster up
 
-test-cluster: cluster-up ## Run the tests of the live service on several machines, with Kafka and Cassandra; stop these afterwards.
+test-cluster: cluster-up ## Run the tests of the live service on several machines, with Kafka, Cassandra and Redis (installed with apt-get when run as root); stop these afterwards.
+	@command -v redis-server >/dev/null || { apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq redis-server >/dev/null; }
 	@$(BIN)/pytest -n 2 -m cluster tests/live; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
 # Only the schemas in these packages are used. The last Compose in Python has dependencies that conflict with ours.

@@ -1,30 +1,19 @@
-"""The contract of every shared robots.txt cache."""
+"""Shared robots.txt caches in memory and in SQLite."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.contract.robots import Make, RobotsCacheContract, RobotsClock
 
 from scoter.core.robots_cache import MemoryRobotsCache, RobotsCache, StoredRobots
 from scoter.store.robots_cache import BYTES, ENTRIES, SqliteRobotsCache
-
-Make = Callable[..., RobotsCache]
-
-
-class Clock:
-    """A Unix clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -44,50 +33,15 @@ def make(request: pytest.FixtureRequest) -> Iterator[Make]:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> RobotsClock:
+    return RobotsClock()
 
 
-async def test_get_returns_what_was_put_for_the_same_origin_only(make: Make, clock: Clock) -> None:
-    cache = make(clock=clock)
-
-    await cache.put("https://a.example", StoredRobots(b"User-agent: *\nDisallow: /\xff\x00", 2_000.0))
-    await cache.put("http://a.example", StoredRobots(None, 2_000.5))
-
-    assert await cache.get("https://a.example") == StoredRobots(b"User-agent: *\nDisallow: /\xff\x00", 2_000.0)
-    assert await cache.get("http://a.example") == StoredRobots(None, 2_000.5)
-    assert await cache.get("https://a.example:8443") is None
+class TestRobotsCache(RobotsCacheContract):
+    """In memory and in SQLite."""
 
 
-async def test_empty_file_differs_from_no_file(make: Make, clock: Clock) -> None:
-    cache = make(clock=clock)
-
-    await cache.put("https://a.example", StoredRobots(b"", 2_000.0))
-
-    assert await cache.get("https://a.example") == StoredRobots(b"", 2_000.0)
-
-
-async def test_second_put_replaces_the_first(make: Make, clock: Clock) -> None:
-    cache = make(clock=clock)
-
-    await cache.put("https://a.example", StoredRobots(b"first", 3_000.0))
-    await cache.put("https://a.example", StoredRobots(None, 2_000.0))
-
-    assert await cache.get("https://a.example") == StoredRobots(None, 2_000.0)
-
-
-async def test_expired_file_is_not_found(make: Make, clock: Clock) -> None:
-    cache = make(clock=clock)
-    await cache.put("https://a.example", StoredRobots(b"", 1_060.0))
-
-    clock.now = 1_059.9
-    assert await cache.get("https://a.example") is not None
-
-    clock.now = 1_060.0
-    assert await cache.get("https://a.example") is None
-
-
-async def test_full_cache_drops_the_oldest_put(make: Make, clock: Clock) -> None:
+async def test_full_cache_drops_the_oldest_put(make: Make, clock: RobotsClock) -> None:
     cache = make(clock=clock, entries=3)
 
     for name in ("a", "b", "c", "a", "d"):
@@ -96,7 +50,7 @@ async def test_full_cache_drops_the_oldest_put(make: Make, clock: Clock) -> None
     assert [name for name in "abcd" if await cache.get(name) is not None] == ["a", "c", "d"]
 
 
-async def test_cache_is_bounded_by_bytes(make: Make, clock: Clock) -> None:
+async def test_cache_is_bounded_by_bytes(make: Make, clock: RobotsClock) -> None:
     cache = make(clock=clock, size=1_000)
 
     for name in "abcd":
@@ -105,15 +59,6 @@ async def test_cache_is_bounded_by_bytes(make: Make, clock: Clock) -> None:
 
     await cache.put("e", StoredRobots(b"x" * 2_000, 2_000.0))
     assert await cache.get("e") is None
-
-
-async def test_concurrent_puts_and_gets(make: Make, clock: Clock) -> None:
-    cache = make(clock=clock)
-
-    await asyncio.gather(*(cache.put(f"o{number}", StoredRobots(b"%d" % number, 2_000.0)) for number in range(100)))
-    found = await asyncio.gather(*(cache.get(f"o{number}") for number in range(100)))
-
-    assert found == [StoredRobots(b"%d" % number, 2_000.0) for number in range(100)]
 
 
 STEPS = st.lists(
@@ -131,7 +76,7 @@ STEPS = st.lists(
 def test_random_puts_keep_the_newest_files_within_the_bound(
     kind: str, steps: list[tuple[str, str, bytes | None, int]]
 ) -> None:
-    async def check(cache: RobotsCache, clock: Clock) -> None:
+    async def check(cache: RobotsCache, clock: RobotsClock) -> None:
         put: dict[str, StoredRobots] = {}
         for step, origin, body, number in steps:
             if step == "wait":
@@ -148,7 +93,7 @@ def test_random_puts_keep_the_newest_files_within_the_bound(
             # The last unexpired puts are there: nothing is dropped unnecessarily.
             assert all(each in there for each in list(put)[-4:] if put[each].expires > clock.now)
 
-    clock = Clock()
+    clock = RobotsClock()
     if kind == "memory":
         asyncio.run(check(MemoryRobotsCache(entries=4, size=BYTES, clock=clock), clock))
         return

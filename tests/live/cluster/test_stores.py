@@ -1,4 +1,4 @@
-"""Runs the contracts of the stores against Cassandra and Kafka."""
+"""Runs the contracts of the stores against Cassandra and Kafka; ``test_contracts.py`` has those of the journal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tests.live.stores.fakes import START, Time, stored, url_of
 
 from scoter.api import DomainRule
 from scoter.config import Config, load
-from scoter.core.robots_cache import StoredRobots
 from scoter.errors import StoreUnavailable, UsageError
 from scoter.live.clock import utc_now
 from scoter.live.cluster.access import CassandraKeys, MessageIds
@@ -33,7 +32,6 @@ from scoter.live.cluster.kafka import (
     delete_before,
 )
 from scoter.live.cluster.metadata import CachedRecords, CassandraMetadata, read_all
-from scoter.live.cluster.robots import CassandraRobotsCache
 from scoter.live.cluster.rules import KafkaRules
 from scoter.live.cluster.tail import GroupBacklog, plain_consumer, read_partition
 from scoter.live.ports import Delivery, UrlOutcome
@@ -212,7 +210,7 @@ class TestDeliveries(DeliveriesContract):
 
     @pytest.fixture
     def make(self, session: CassandraSession, time: Time) -> Any:
-        def made(**live: Any) -> Any:
+        async def made(**live: Any) -> Any:
             from scoter.config.sections.live import LiveSettings
 
             memory = MemoryStores(clock=time.clock, lease_clock=time.tick, live=LiveSettings(**live))
@@ -225,8 +223,8 @@ class TestDeliveries(DeliveriesContract):
         return made
 
     @pytest.fixture
-    def stores(self, make: Any) -> Any:
-        return make()
+    async def stores(self, make: Any) -> Any:
+        return await make()
 
     async def test_next_process_delivers_what_is_left(self, session: CassandraSession, stores: Any) -> None:
         from tests.live.stores.contract_announcing import HOOK, announce
@@ -255,20 +253,6 @@ async def test_message_id_is_known_only_once_its_urls_are_stored(session: Cassan
     await ids.stored([("a", {"https://a.example/": 7})])
 
     assert await ids.claim([named("a"), named("b")]) == [{"https://a.example/": 7}, None]
-
-
-async def test_robots_txt_is_shared_until_it_expires(session: CassandraSession) -> None:
-    now = 1_000_000.0
-    cache = CassandraRobotsCache(session, clock=lambda: now)
-    for body in (b"User-agent: *\nDisallow: /\n", None):
-        stored_robots = StoredRobots(body, now + 60)
-        await cache.put("https://a.example", stored_robots)
-        assert await CassandraRobotsCache(session, clock=lambda: now).get("https://a.example") == stored_robots
-
-    now += 60
-    assert await cache.get("https://a.example") is None
-    await cache.put("https://b.example", StoredRobots(b"", now - 1))
-    assert await cache.get("https://b.example") is None
 
 
 async def test_newer_tables_are_refused(config: Config) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +14,7 @@ from scoter.live.journal_rules import MOST_GIVEN_UP
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 
-Make: TypeAlias = Callable[..., Stores]
+Make: TypeAlias = Callable[..., Awaitable[Stores]]
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ def make(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterator
     """Create the stores of one service, with settings."""
     with ExitStack() as opened:
 
-        def make_memory(most_given_up: int = MOST_GIVEN_UP, **live: Any) -> Stores:
+        async def make_memory(most_given_up: int = MOST_GIVEN_UP, **live: Any) -> Stores:
             settings = LiveSettings(**live)
             return MemoryStores(clock=time.clock, lease_clock=time.tick, live=settings, most_given_up=most_given_up)
 
-        def make_sqlite(most_given_up: int = MOST_GIVEN_UP, **live: Any) -> Stores:
+        async def make_sqlite(most_given_up: int = MOST_GIVEN_UP, **live: Any) -> Stores:
             db = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, boot="a boot")
             opened.callback(db.close)
             return SqliteStores(db, LiveSettings(**live), most_given_up=most_given_up)
@@ -40,8 +40,8 @@ def make(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterator
 
 
 @pytest.fixture
-def stores(make: Make) -> Stores:
-    return make()
+async def stores(make: Make) -> Stores:
+    return await make()
 
 
 @pytest.fixture

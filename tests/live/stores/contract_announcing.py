@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tests.live.stores.fakes import LEASE, Stores, Time, accept, done, message, opened, url_of
 
-Make = Callable[..., Stores]
+Make = Callable[..., Awaitable[Stores]]
 HOOK = "https://me.example/hook"
 
 
@@ -18,19 +18,44 @@ async def announce(stores: Stores, *names: str, callback: str = "") -> None:
 
 
 class EventsContract:
+    """Of ``ports.Events``: numbers increase, and may skip some."""
+
     async def test_events_are_read_in_order_from_any_number(self, stores: Stores) -> None:
         assert (stores.events.first(), stores.events.last()) == (1, 0)
 
         await announce(stores, "a", "b", "c")
 
+        found = await stores.events.since(0, 10)
+        numbers = [event.number for event in found]
+        assert [event.message for event in found] == ["a", "b", "c"]
+        assert numbers == sorted(set(numbers))
+        assert stores.events.first() <= numbers[0] <= numbers[-1] <= stores.events.last()
+        assert await stores.events.since(0, 2) == found[:2]
+        assert await stores.events.since(numbers[0], 10) == found[1:]
+        assert await stores.events.since(numbers[1], 10) == found[2:]
+        assert await stores.events.since(stores.events.last(), 10) == []
+        assert await stores.events.since(stores.events.last() + 99, 10) == []
+
+    async def test_recorder_returns_events_as_they_are_read(self, stores: Stores) -> None:
+        await accept(stores.journal, "a", "b")
+        entries = await stores.journal.open("r", 2, LEASE)
+
+        announced = await stores.outcomes.record("r", [done(entry) for entry in entries])
+
+        assert await stores.events.since(0, 10) == list(announced)
+
+
+class PrunedEventsContract(EventsContract):
+    """Of events in a directory: their numbers skip none, and ``prune`` removes old ones."""
+
+    async def test_numbers_skip_none(self, stores: Stores) -> None:
+        await announce(stores, "a", "b", "c")
+
         assert (stores.events.first(), stores.events.last()) == (1, 3)
-        assert [(event.number, event.message) for event in await stores.events.since(0, 2)] == [(1, "a"), (2, "b")]
-        assert [event.message for event in await stores.events.since(2, 10)] == ["c"]
-        assert await stores.events.since(3, 10) == []
-        assert await stores.events.since(99, 10) == []
+        assert [event.number for event in await stores.events.since(0, 10)] == [1, 2, 3]
 
     async def test_prune_removes_events_beyond_the_limit(self, make: Make) -> None:
-        stores = make(events_most=2)
+        stores = await make(events_most=2)
         await announce(stores, "a", "b", "c", "d", "e")
 
         assert [await stores.events.prune(2) for _ in range(3)] == [2, 1, 0]
@@ -38,7 +63,7 @@ class EventsContract:
         assert [event.message for event in await stores.events.since(0, 10)] == ["d", "e"]
 
     async def test_prune_removes_old_events_and_numbers_are_never_reused(self, make: Make, time: Time) -> None:
-        stores = make(events_for=timedelta(hours=1))
+        stores = await make(events_for=timedelta(hours=1))
         await announce(stores, "a")
         time.passes(1_800)
         await announce(stores, "b")
@@ -64,7 +89,7 @@ async def sweep(stores: Stores) -> int:
 
 class SweepContract:
     async def test_prune_removes_oldest_messages_and_deliveries_beyond_the_limit(self, make: Make, time: Time) -> None:
-        stores = make(messages_most=3, most_given_up=2)
+        stores = await make(messages_most=3, most_given_up=2)
         await accept(stores.journal, "open")
         assert await opened(stores.journal, "other") == ["open"]
         for name in "abcdef":
@@ -84,7 +109,7 @@ class SweepContract:
         assert len(stores.deliveries.given_up(9)) == stores.deliveries.waiting(9) == 2
 
     async def test_prune_without_age_applies_only_the_limits_on_number(self, make: Make, time: Time) -> None:
-        stores = make(messages_most=3, most_given_up=3, events_most=3)
+        stores = await make(messages_most=3, most_given_up=3, events_most=3)
         await announce(stores, *"abcde", callback=HOOK)
         for delivery in await stores.deliveries.due(5, LEASE):
             time.passes(1)
@@ -101,7 +126,7 @@ class SweepContract:
         assert [await each.prune(9) for each in kept] == [3, 3, 3]
 
     async def test_prune_removes_only_what_is_too_old(self, make: Make, time: Time) -> None:
-        stores = make(events_for=timedelta(hours=1), messages_for=timedelta(hours=1))
+        stores = await make(events_for=timedelta(hours=1), messages_for=timedelta(hours=1))
         _, token = await stores.keys.create("bot", ["read"])
         await announce(stores, "old", callback=HOOK)
         (delivery,) = await stores.deliveries.due(1, LEASE)
@@ -217,7 +242,7 @@ class DeliveriesContract:
         assert (await stores.deliveries.unfinished(1))[0].delivery.id == second.id
 
     async def test_delivery_outlives_its_event(self, make: Make) -> None:
-        stores = make(events_most=0)
+        stores = await make(events_most=0)
         await announce(stores, "a", callback=HOOK)
         (event,) = await stores.events.since(0, 1)
 

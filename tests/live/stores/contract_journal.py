@@ -1,19 +1,33 @@
-"""The contract of journals and recorders of outcomes. Subclasses provide a fixture ``make``."""
+"""The contracts of journals and recorders of outcomes. Subclasses provide a fixture ``make``.
+
+``IntakeContract`` and ``LedgerContract`` use only the ports: they hold for every implementation. ``JournalContract``
+adds what the embedded journal also knows, because one process sees all messages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
 from tests.live.stores.fakes import LEASE, START, Stores, Time, accept, done, message, opened, record_of, url_of
 
-from scoter.live.ports import UrlOutcome
+from scoter.live.ports import JournalEntry, UrlOutcome
 from scoter.live.records import Priority, State
 
-Make = Callable[..., Stores]
+Make = Callable[..., Awaitable[Stores]]
 
 
-class JournalContract:
+def open_entries(stores: Stores) -> int:
+    return sum(stores.journal.depth().values())
+
+
+class IntakeContract:
+    """Of ``ports.Intake``."""
+
+    def accepted_number(self, entry: JournalEntry) -> int:
+        """Return the number that ``accept`` has returned for an entry."""
+        return entry.id
+
     async def test_opened_entry_has_all_fields_of_its_message(self, stores: Stores) -> None:
         asked = message("m", priority=Priority.PERSON, callback="https://me.example/hook", force=True)
 
@@ -21,7 +35,7 @@ class JournalContract:
         entries = await stores.journal.open("r", 10, LEASE)
 
         assert accepted.is_new
-        assert accepted.entries == {entry.url: entry.id for entry in entries}
+        assert accepted.entries == {entry.url: self.accepted_number(entry) for entry in entries}
         assert [entry.url for entry in entries] == [url_of("a"), url_of("b")]
         assert {(e.message, e.priority, e.force, e.callback, e.accepted, e.tries) for e in entries} == {
             ("m", Priority.PERSON, True, "https://me.example/hook", START, 0)
@@ -34,50 +48,33 @@ class JournalContract:
 
         assert (again.is_new, within.is_new) == (False, False)
         assert again.entries == first.entries
-        assert stores.journal.waiting() == 2
+        assert open_entries(stores) == 2
 
-    async def test_finished_message_is_remembered_for_a_while(self, make: Make, time: Time) -> None:
-        stores = make(messages_for=timedelta(minutes=10))
+    async def test_message_repeated_within_a_call_is_one_message(self, stores: Stores) -> None:
+        first, again = await stores.journal.accept([(message("m"), [url_of("a")]), (message("m"), [url_of("b")])])
+
+        assert (first.is_new, again.is_new) == (True, False)
+        assert set(first.entries) == {url_of("a")}
+        assert again.entries == first.entries
+        assert open_entries(stores) == 1
+
+    async def test_finished_message_is_still_known(self, stores: Stores) -> None:
         (first,) = await stores.journal.accept([(message("m"), [url_of("a")])])
         for entry in await stores.journal.open("r", 1, LEASE):
             await stores.outcomes.record("r", [done(entry)])
 
-        time.passes(599)
-        pruned = await stores.journal.prune(100)
         (again,) = await stores.journal.accept([(message("m"), [url_of("a")])])
-        assert (pruned, again.is_new, again.entries) == (0, False, first.entries)
 
-        time.passes(1)
-        pruned = await stores.journal.prune(100)
-        (new,) = await stores.journal.accept([(message("m"), [url_of("a")])])
-        assert (pruned, new.is_new) == (1, True)
-        assert set(new.entries.values()).isdisjoint(first.entries.values())
+        assert (again.is_new, again.entries) == (False, first.entries)
+        assert await opened(stores.journal) == []
 
-    async def test_prune_removes_a_bounded_number_and_no_open_message(self, make: Make, time: Time) -> None:
-        stores = make(messages_for=timedelta(minutes=10))
-        await stores.journal.accept([(message(f"empty{n}"), []) for n in range(5)])
-        await accept(stores.journal, "open")
-        time.passes(10_000)
-
-        assert [await stores.journal.prune(3) for _ in range(3)] == [3, 2, 0]
-        assert stores.journal.is_done("open") is False
-
-    async def test_message_without_urls_is_done_at_once(self, stores: Stores) -> None:
+    async def test_message_without_urls_is_known_and_has_no_entries(self, stores: Stores) -> None:
         (accepted,) = await stores.journal.accept([(message("m"), [])])
+        (again,) = await stores.journal.accept([(message("m"), [])])
 
         assert (accepted.is_new, dict(accepted.entries)) == (True, {})
-        assert stores.journal.is_done("m") is True
-
-    async def test_message_is_done_when_its_last_url_is_done(self, stores: Stores) -> None:
-        await stores.journal.accept([(message("m"), [url_of("a"), url_of("b")])])
-        first, second = await stores.journal.open("r", 2, LEASE)
-
-        await stores.outcomes.record("r", [done(first)])
-        assert stores.journal.is_done("m") is False
-
-        await stores.outcomes.record("r", [done(second)])
-        assert stores.journal.is_done("m") is True
-        assert stores.journal.is_done("another") is None
+        assert (again.is_new, dict(again.entries)) == (False, {})
+        assert open_entries(stores) == 0
 
     async def test_entries_are_opened_by_priority_then_age(self, stores: Stores) -> None:
         await accept(stores.journal, "bulk", priority=Priority.BULK)
@@ -161,20 +158,9 @@ class JournalContract:
         await stores.outcomes.record("r", [done(first)])
 
         assert stores.journal.depth() == {Priority.PERSON: 0, Priority.NORMAL: 1, Priority.BULK: 1}
-        assert stores.journal.waiting() == 2
-
-    async def test_backlog_of_a_domain_counts_all_its_hosts(self, stores: Stores) -> None:
-        urls = ["https://www.a.co.uk/1", "http://b.a.co.uk:8080/", "https://b.co.uk/", "http://127.0.0.1/"]
-        await stores.journal.accept([(message("m"), urls)])
-        assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1", "c")] == [2, 1, 1, 0]
-
-        for entry in await stores.journal.open("r", 3, LEASE):
-            await stores.outcomes.record("r", [done(entry)])
-
-        assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1")] == [0, 0, 1]
 
     async def test_at_most_a_window_per_domain_and_priority_is_leased(self, make: Make, time: Time) -> None:
-        stores = make(in_flight_per_domain=2)
+        stores = await make(in_flight_per_domain=2)
         slow = [f"http://slow.example/{n}" for n in range(5)]
         await stores.journal.accept([(message("m"), slow)])
         await accept(stores.journal, "other")
@@ -183,7 +169,6 @@ class JournalContract:
         first = await stores.journal.open("r", 10, LEASE)
         assert [entry.url for entry in first] == ["http://www.slow.example/", *slow[:2], url_of("other")]
         assert list(await stores.journal.open("another", 10, LEASE)) == []
-        assert stores.journal.waiting_of("slow.example") == 6
 
         await stores.outcomes.record("r", [done(first[1])])
         (second,) = await stores.journal.open("another", 10, LEASE)
@@ -210,7 +195,7 @@ class JournalContract:
         assert stores.journal.oldest() == timedelta()
 
     async def test_old_bulk_entries_get_a_share_despite_urgent_ones(self, make: Make, time: Time) -> None:
-        stores = make(patience=timedelta(seconds=60))
+        stores = await make(patience=timedelta(seconds=60))
         await accept(stores.journal, *(f"bulk{n}" for n in range(10)), priority=Priority.BULK)
         await accept(stores.journal, *(f"p{n}" for n in range(100)), priority=Priority.PERSON)
 
@@ -225,7 +210,7 @@ class JournalContract:
         assert len(together) == 24
 
     async def test_entry_opened_too_often_ends_as_failed(self, make: Make, time: Time) -> None:
-        stores = make(tries=3)
+        stores = await make(tries=3)
         await stores.journal.accept([(message("m", callback="https://me.example/"), [url_of("a")])])
         for _ in range(3):
             assert await opened(stores.journal) == ["m"]
@@ -239,11 +224,80 @@ class JournalContract:
         assert (event.message, event.url) == ("m", url_of("a"))
         assert (event.record.state, event.record.reason) == (State.FAILED, "given_up")
         assert delivery.event == event
+        assert open_entries(stores) == 0
+
+
+class JournalContract(IntakeContract):
+    """Of the journal in a directory."""
+
+    async def test_finished_message_is_remembered_for_a_while(self, make: Make, time: Time) -> None:
+        stores = await make(messages_for=timedelta(minutes=10))
+        (first,) = await stores.journal.accept([(message("m"), [url_of("a")])])
+        for entry in await stores.journal.open("r", 1, LEASE):
+            await stores.outcomes.record("r", [done(entry)])
+
+        time.passes(599)
+        pruned = await stores.journal.prune(100)
+        (again,) = await stores.journal.accept([(message("m"), [url_of("a")])])
+        assert (pruned, again.is_new, again.entries) == (0, False, first.entries)
+
+        time.passes(1)
+        pruned = await stores.journal.prune(100)
+        (new,) = await stores.journal.accept([(message("m"), [url_of("a")])])
+        assert (pruned, new.is_new) == (1, True)
+        assert set(new.entries.values()).isdisjoint(first.entries.values())
+
+    async def test_prune_removes_a_bounded_number_and_no_open_message(self, make: Make, time: Time) -> None:
+        stores = await make(messages_for=timedelta(minutes=10))
+        await stores.journal.accept([(message(f"empty{n}"), []) for n in range(5)])
+        await accept(stores.journal, "open")
+        time.passes(10_000)
+
+        assert [await stores.journal.prune(3) for _ in range(3)] == [3, 2, 0]
+        assert stores.journal.is_done("open") is False
+
+    async def test_message_is_done_when_its_last_url_is_done(self, stores: Stores) -> None:
+        await stores.journal.accept([(message("m"), [url_of("a"), url_of("b")])])
+        first, second = await stores.journal.open("r", 2, LEASE)
+
+        await stores.outcomes.record("r", [done(first)])
+        assert stores.journal.is_done("m") is False
+
+        await stores.outcomes.record("r", [done(second)])
         assert stores.journal.is_done("m") is True
+        assert stores.journal.is_done("another") is None
+
+    async def test_backlog_of_a_domain_counts_all_its_hosts(self, stores: Stores) -> None:
+        urls = ["https://www.a.co.uk/1", "http://b.a.co.uk:8080/", "https://b.co.uk/", "http://127.0.0.1/"]
+        await stores.journal.accept([(message("m"), urls)])
+        assert stores.journal.waiting() == 4
+        assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1", "c")] == [2, 1, 1, 0]
+
+        for entry in await stores.journal.open("r", 3, LEASE):
+            await stores.outcomes.record("r", [done(entry)])
+
+        assert [stores.journal.waiting_of(name) for name in ("a.co.uk", "b.co.uk", "127.0.0.1")] == [0, 0, 1]
+
+    async def test_message_without_urls_is_done_at_once(self, stores: Stores) -> None:
+        await stores.journal.accept([(message("m"), [])])
+
+        assert stores.journal.is_done("m") is True
+
+    async def test_message_is_done_when_its_last_url_was_given_up(self, make: Make, time: Time) -> None:
+        stores = await make(tries=1)
+        await accept(stores.journal, "a")
+        assert await opened(stores.journal) == ["a"]
+        time.passes(30)
+
+        assert await opened(stores.journal) == []
+
+        assert stores.journal.is_done("a") is True
         assert stores.journal.waiting() == stores.journal.waiting_of("a.example") == 0
 
 
 class LedgerContract:
+    """Of ``ports.OutcomeRecorder``."""
+
     async def test_outcome_is_stored_announced_and_closed(self, stores: Stores) -> None:
         await accept(stores.journal, "a")
         (entry,) = await stores.journal.open("r", 1, LEASE)
@@ -256,7 +310,7 @@ class LedgerContract:
         found = await stores.metadata.get(url_of("a"))
         assert found is not None
         assert found.value == b"[1]"
-        assert stores.journal.waiting() == 0
+        assert open_entries(stores) == 0
         assert list(await stores.deliveries.due(1, LEASE)) == []
 
     async def test_outcome_is_recorded_once(self, stores: Stores) -> None:
@@ -268,7 +322,7 @@ class LedgerContract:
 
         assert [event and event.record.fetch for event in events] == ["1", None]
         assert list(later) == [None]
-        assert stores.events.last() == 1
+        assert len(await stores.events.since(0, 10)) == 1
         found = await stores.metadata.get(url_of("a"))
         assert found is not None
         assert found.value == b"{}"
@@ -283,7 +337,7 @@ class LedgerContract:
 
         assert [event and event.message for event in events] == [None, "a"]
         assert await stores.metadata.get(other.url) is None
-        assert stores.journal.is_done("b") is False
+        assert open_entries(stores) == 1
 
     async def test_callback_gets_a_delivery(self, stores: Stores) -> None:
         await stores.journal.accept([(message("m", callback="https://me.example/hook"), [url_of("a")])])

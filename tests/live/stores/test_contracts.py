@@ -1,10 +1,13 @@
-"""Runs the contract of every store against the in-memory and the SQLite implementation."""
+"""Runs the contract of every store against the in-memory and the SQLite implementation.
+
+``tests/live/cluster/test_contracts.py`` and ``test_stores.py`` run the contracts of the ports against a cluster.
+"""
 
 from __future__ import annotations
 
 import pytest
 from tests.live.stores.contract_access import HoldsContract, KeysContract, RulesContract
-from tests.live.stores.contract_announcing import DeliveriesContract, EventsContract, SweepContract
+from tests.live.stores.contract_announcing import DeliveriesContract, PrunedEventsContract, SweepContract
 from tests.live.stores.contract_journal import JournalContract, LedgerContract
 from tests.live.stores.contract_metadata import MetadataContract
 from tests.live.stores.fakes import Stores
@@ -20,7 +23,7 @@ class TestLedger(LedgerContract):
     """In memory and in SQLite."""
 
 
-class TestEvents(EventsContract):
+class TestEvents(PrunedEventsContract):
     """In memory and in SQLite."""
 
 

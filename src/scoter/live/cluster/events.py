@@ -48,10 +48,14 @@ class KafkaEvents:
 
     async def since(self, number: int, most: int) -> Sequence[Event]:
         """Return at most ``most`` events after a number."""
-        if number >= self._complete_from:
-            return [event for event in self._cached if event.number > number][:most]
-        found = await asyncio.to_thread(read_partition, self._settings, self._topic, 0, number, most)
-        return self._decoded(found)
+        while number < self._complete_from:
+            found = await asyncio.to_thread(read_partition, self._settings, self._topic, 0, number, most)
+            if not found:
+                break
+            if events := self._decoded(found):
+                return events
+            number = found[-1].offset + 1  # none of these can be read; those behind them may be
+        return [event for event in self._cached if event.number > number][:most]
 
     def last(self) -> int:
         """Return the number of the newest event, 0 before the first."""

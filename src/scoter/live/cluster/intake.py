@@ -61,10 +61,13 @@ class KafkaIntake:
 
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
         """Store messages with their URLs durably before returning."""
-        claims = await self._ids.claim([message for message, _ in messages])
+        first = {message.id: at for at, (message, _) in reversed(list(enumerate(messages)))}
+        several = sorted(first.values())  # each id once
+        claims = await self._ids.claim([messages[at][0] for at in several])
         results: dict[int, Accepted] = {}
         wanted: list[tuple[int, Message, str]] = []
-        for at, ((message, urls), known) in enumerate(zip(messages, claims, strict=True)):
+        for at, known in zip(several, claims, strict=True):
+            message, urls = messages[at]
             if known is not None:
                 results[at] = Accepted(message=message.id, entries=known, is_new=False)
             else:
@@ -74,12 +77,15 @@ class KafkaIntake:
         for (at, message, url), (partition, offset) in zip(wanted, places, strict=True):
             entries.setdefault(at, {})[url] = self._numbers.number(message.priority, partition, offset)
             self._pending.put(url, message.force)
-        for at, (message, _) in enumerate(messages):
+        for at in several:
             if at not in results:
-                results[at] = Accepted(message=message.id, entries=entries.get(at, {}))
+                results[at] = Accepted(message=messages[at][0].id, entries=entries.get(at, {}))
         named = {message.id for message, _ in messages if message.is_named}
         new = [each for each in results.values() if each.is_new and each.message in named]
         await self._ids.stored([(each.message, each.entries) for each in new])
+        for at, (message, _) in enumerate(messages):
+            if at not in results:
+                results[at] = Accepted(message=message.id, entries=results[first[message.id]].entries, is_new=False)
         return [results[at] for at in range(len(messages))]
 
     def _outgoing(self, message: Message, url: str) -> OutgoingMessage:

@@ -71,7 +71,7 @@ class CassandraMetadata:
     async def put(self, rows: Sequence[StoredRecord]) -> None:
         """Store records; an alias or an older record never replaces a direct one that has not expired."""
         now = self._clock()
-        latest = {(row.url, row.is_direct): row for row in rows}.values()
+        latest = {(row.url, row.is_direct): row for row in sorted(rows, key=lambda row: row.fetched_at)}.values()
         for table, is_direct in zip(_TABLES, (True, False), strict=True):
             chosen = [_packed(row, now) for row in latest if row.is_direct is is_direct]
             await self._session.run_all(_PUT[table], [row for row in chosen if row[-1] > 0])

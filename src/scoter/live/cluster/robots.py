@@ -19,6 +19,8 @@ from scoter.live.cluster.cassandra import CassandraSession
 
 _PUT: Final = "INSERT INTO robots (origin, expires, body) VALUES (?, ?, ?) USING TTL ?"
 _GET: Final = "SELECT body, expires FROM robots WHERE origin = ?"
+_CONNECTIONS: Final = 8
+_TIMEOUT: Final = 1.0  # seconds
 _decoder: Final = msgspec.msgpack.Decoder(StoredRobots)
 _log = logging.getLogger(__name__)
 
@@ -65,7 +67,15 @@ class RedisRobotsCache:
             )
         import redis.asyncio
 
-        self._server: Any = redis.asyncio.Redis.from_url(url, socket_timeout=1.0, socket_connect_timeout=1.0)
+        # Without the bound, many questions at once would open as many connections, and some of them fail.
+        pool = redis.asyncio.BlockingConnectionPool.from_url(
+            url,
+            max_connections=_CONNECTIONS,
+            timeout=_TIMEOUT,
+            socket_timeout=_TIMEOUT,
+            socket_connect_timeout=_TIMEOUT,
+        )
+        self._server: Any = redis.asyncio.Redis.from_pool(pool)
         self._errors = (redis.RedisError, OSError)
         self._prefix = f"{prefix}:robots:"
         self._clock = clock
