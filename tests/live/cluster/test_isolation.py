@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -20,27 +19,9 @@ from tests.web.service.running import settings
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 
 
-class _Pages(BaseHTTPRequestHandler):
-    """A page, and one that redirects to the database."""
-
-    def do_GET(self) -> None:
-        if self.path == "/robots.txt":
-            self.send_error(404)
-        elif self.path == "/to-database":
-            self.send_response(302)
-            self.send_header("Location", f"http://127.0.0.1:{CASSANDRA_PORT}/")
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-        else:
-            body = b"<title>A page</title>"
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        """Log nothing."""
+def answer(url: str) -> bytes | str:
+    """Return a page, or a redirect to the database."""
+    return f"http://127.0.0.1:{CASSANDRA_PORT}/" if url.endswith("/to-database") else b"<title>A page</title>"
 
 
 @pytest.fixture
@@ -54,7 +35,7 @@ def networks(tmp_path: Path) -> Iterator[dict[str, Network]]:
 
 def test_fetchers_reach_only_broker_and_web(tmp_path: Path, prefix: str, networks: dict[str, Network]) -> None:
     fetchers, workers = networks["fetcher"], networks["worker"]
-    with serving(_Pages) as port:
+    with serving(answer) as port:
         fetchers.open(KAFKA_PORT)
         fetchers.open(port)
         workers.open(KAFKA_PORT)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -28,18 +27,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 LARGE = 900_000
 
 
-class _Pages(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        size = LARGE if "large" in self.path else 500
-        body = b"<title>Page</title>" + b"x" * size
-        self.send_response(200 if self.path != "/robots.txt" else 404)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        """Log nothing."""
+def page(url: str) -> bytes:
+    return b"<title>Page</title>" + b"x" * (LARGE if "large" in url else 500)
 
 
 @pytest.fixture
@@ -82,7 +71,7 @@ def finished(live: Cluster, name: str, *urls: str) -> dict[str, Any]:
 
 
 def test_large_response_goes_through_the_object_store_or_fails_alone(tmp_path: Path, prefix: str, bucket: Any) -> None:
-    with serving(_Pages) as port:
+    with serving(page) as port:
         more = ("kafka.body_limit=128KiB", f"kafka.bodies=s3://{BUCKET}/bodies", "fetch.content_limit=4MiB")
         with cluster(tmp_path, port, prefix, ("fetcher", "worker", "api"), *more) as live:
             found = finished(live, "whole", "http://a.example/large", "http://a.example/small")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from tests.live.cluster.conftest import cluster_settings
+from tests.live.cluster.pages import serving
 from tests.live.cluster.running import Cluster
 from tests.web.service.running import settings
 
@@ -19,65 +16,27 @@ ORIGINS = [f"http://site{number}.example/" for number in range(16)]
 TARGET = "http://target.example/page"
 
 
-class RedirectingWeb(ThreadingHTTPServer):
+class RedirectingWeb:
     """Every site redirects to ``middle.example`` and from there to the target, or on and on."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Redirects)
         self.asked: Counter[str] = Counter()
 
-
-class _Redirects(BaseHTTPRequestHandler):
-    server: RedirectingWeb
-
-    def do_GET(self) -> None:
-        host = self.headers["Host"].partition(":")[0]
-        self.server.asked[f"http://{host}{self.path}"] += 1
-        if self.path == "/robots.txt":
-            self.send_error(404)
-        elif host.startswith("loop"):
+    def page(self, url: str) -> bytes | str:
+        self.asked[url] += 1
+        host = url.split("/")[2]
+        if host.startswith("loop"):
             number = int(host.removeprefix("loop").partition(".")[0])
-            self._redirect(f"http://loop{number + 1}.example/")
-        elif host.startswith("site"):
-            self._redirect("http://middle.example/")
-        elif host.startswith("middle"):
-            self._redirect(TARGET)
-        else:
-            self._page(b"<title>The target</title>")
-
-    def _redirect(self, to: str) -> None:
-        self.send_response(302)
-        self.send_header("Location", to)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def _page(self, body: bytes) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: object) -> None:
-        """Log nothing."""
-
-
-@contextmanager
-def redirecting() -> Iterator[RedirectingWeb]:
-    server = RedirectingWeb()
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+            return f"http://loop{number + 1}.example/"
+        if host.startswith("site"):
+            return "http://middle.example/"
+        return TARGET if host.startswith("middle") else b"<title>The target</title>"
 
 
 def test_redirects_continue_at_the_worker_of_their_target(tmp_path: Path, prefix: str) -> None:
-    with redirecting() as web:
-        options = settings(web.server_address[1], *cluster_settings(prefix, f"k{prefix}"), "live.hops=5")
+    web = RedirectingWeb()
+    with serving(web.page) as port:
+        options = settings(port, *cluster_settings(prefix, f"k{prefix}"), "live.hops=5")
         with Cluster(tmp_path, prefix, options) as live:
             for role in ("fetcher", "worker", "worker", "api"):
                 live.start(role)

@@ -7,8 +7,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -138,22 +137,13 @@ async def test_suspects_of_a_lost_partition_are_forgotten() -> None:
 def deadly_web(kill: Callable[[str], None]) -> Iterator[int]:
     """A web in which a request for a page below /kill/ calls ``kill`` with the rest of its path."""
 
-    class Pages(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if self.path.startswith("/kill/"):
-                kill(self.path.removeprefix("/kill/"))
-            body = b"<title>A page</title>"
-            with suppress(OSError):
-                self.send_response(404 if self.path == "/robots.txt" else 200)
-                self.send_header("Content-Type", "text/html")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+    def page(url: str) -> bytes:
+        _, is_deadly, rest = url.partition("/kill/")
+        if is_deadly:
+            kill(rest)
+        return b"<title>A page</title>"
 
-        def log_message(self, *args: object) -> None:
-            """Log nothing."""
-
-    with serving(Pages) as port:
+    with serving(page) as port:
         yield port
 
 
