@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import quote
 
 from tests.web.batch.server import serving_crawls
@@ -76,9 +77,18 @@ def take_batch(folder: Path) -> None:
                             page.get_by_role("button", name=button, exact=True).click()
                             page.wait_for_timeout(_WAIT)
                         page.wait_for_timeout(_WAIT)
-                        page.screenshot(path=folder / f"{name}-{shape}.png", full_page=True)
+                        _take(page, folder / f"{name}-{shape}.png", width, height)
             with CrawlClient(address, timeout=120) as client:
                 client.stop("more", client.jobs("more")[0].id, how="kill")
+
+
+def _take(page: Any, file: Path, width: int, height: int) -> None:
+    """Take a picture of a whole page, in a window of that height: Chromium does not repaint frames for it."""
+    if page.locator("iframe").count():
+        page.set_viewport_size({"width": width, "height": page.evaluate("document.body.scrollHeight")})
+        page.wait_for_timeout(_WAIT)
+    page.screenshot(path=file, full_page=True)
+    page.set_viewport_size({"width": width, "height": height})
 
 
 LIVE_VIEWS = {
@@ -114,7 +124,7 @@ def take_live(folder: Path) -> None:
                         page.get_by_label("Message").fill(f"look at {urls[0]}, {urls[1]} and gopher://old.test/")
                         page.get_by_role("button", name="Submit").click()
                     page.wait_for_timeout(_WAIT)
-                    page.screenshot(path=folder / f"{name}-{shape}.png", full_page=True)
+                    _take(page, folder / f"{name}-{shape}.png", width, height)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ async function show() {
     if (leaving.signal.aborted || error.name === "AbortError") return;
     if (error.status === 401) return;
     setTitle("Error");
-    put(main, h("h1", null, "This cannot be shown"), problem(error), h("p", null, h("button", { type: "button", onclick: show }, "Try again")));
+    put(main, h("h1", null, "This cannot be shown"), problem(error), h("p", { class: "row" }, h("button", { type: "button", onclick: show }, "Try again"), h("a", { class: "button", href: "#/" }, "Go to the start page")));
     if (!(error.status >= 0)) throw error;
   } finally {
     if (current === leaving) main.removeAttribute("aria-busy");

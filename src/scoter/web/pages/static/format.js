@@ -36,8 +36,9 @@ export function time(text) {
   return Number.isNaN(at.getTime()) ? String(text) : at.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
 }
 
-/** Times in a sentence, which the server writes in UTC, as everything else: in the time of the reader. */
-export const withLocalTimes = (text) => text.replace(/(\d{4}-\d\d-\d\d) (\d\d:\d\d) UTC/g, (_, day, minute) => new Date(`${day}T${minute}Z`).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }));
+/** Shows the times in a sentence, which the server writes in UTC, in the time of the reader. */
+export const withLocalTimes = (text) =>
+  text.replace(/(\d{4}-\d\d-\d\d) (\d\d:\d\d)(:\d\d)?( UTC|\+00:00)/g, (_, day, minute, second = "") => new Date(`${day}T${minute}${second}Z`).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: second ? "medium" : "short" }));
 
 export const clock = (text) => new Date(text).toLocaleTimeString("en-GB");
 

@@ -1,6 +1,6 @@
 // Tables: columns with headers that sort, and pages that are loaded on demand.
 
-import { h, put } from "./dom.js";
+import { h, problem, put } from "./dom.js";
 
 /** A column is {name, label, show(row), numeric, date, sortable}. `sort` is {by, descending, change(by, descending)}. */
 export function table(columns, rows, { caption, sort } = {}) {
@@ -25,7 +25,8 @@ function line(columns, row) {
 /** Shows pages of rows: `load(after)` returns {rows, next}. */
 export function pages(columns, load, { caption, sort, none = "No rows.", waiting = "Loading …" } = {}) {
   const box = h("div", null, h("p", { class: "empty" }, waiting));
-  const more = h("button", { type: "button", onclick: () => extend() }, "Show more");
+  const more = h("button", { type: "button", onclick: () => extend().catch((error) => error.name === "AbortError" || put(failed, problem(error))).finally(() => (more.disabled = false)) }, "Show more");
+  const failed = h("div");
   const count = h("p", { class: "faint" });
   let body = null;
   let after = "";
@@ -33,13 +34,14 @@ export function pages(columns, load, { caption, sort, none = "No rows.", waiting
 
   async function extend() {
     more.disabled = true;
+    put(failed);
     let page = await load(after);
     // A page may be empty and still have a next one: the work per request is limited.
     for (let tries = 0; !page.rows.length && page.next && tries < 20; tries += 1) page = await load(page.next);
     if (!body && page.rows.length) {
       const made = table(columns, [], { caption, sort });
       body = made.querySelector("tbody");
-      put(box, made, count, more);
+      put(box, made, count, failed, more);
     } else if (!body) {
       put(box, h("p", { class: "empty" }, none));
       return;

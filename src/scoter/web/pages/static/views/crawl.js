@@ -2,7 +2,7 @@
 
 import { get, path, post } from "../api.js";
 import { h, notice, panel, problem, put, quoted, renew } from "../dom.js";
-import { ago, bytes, number, percent, seconds, time } from "../format.js";
+import { ago, bytes, number, percent, seconds, time, withLocalTimes } from "../format.js";
 import { bars, columnPlot, linePlot } from "../plot.js";
 import { page, place, state } from "./crawl_head.js";
 import { inOrder, statusBar, statusName } from "./statuses.js";
@@ -94,10 +94,11 @@ function nowPanel(crawl, points, { stop, resume }) {
   const job = crawl.job;
   const isRunning = ["running", "stopping", "elsewhere"].includes(job?.state);
   const latest = crawl.progress ?? points.at(-1);
-  const point = (isRunning && lastStep(job, points)) || latest;
+  const isOld = isRunning && latest && job.started && latest.time < job.started; // from the command before
+  const point = (isRunning && lastStep(job, points)) || (isOld ? null : latest);
   const actions = isRunning
     ? job.state === "elsewhere"
-      ? notice(`This command was started elsewhere: ${job.holder ?? "unknown"}.`)
+      ? notice(`This command was started elsewhere: ${withLocalTimes(job.holder ?? "unknown")}.`)
       : h("div", { class: "row" }, h("button", { type: "button", disabled: job.state === "stopping", onclick: () => stop("clean") }, job.state === "stopping" ? "Stopping …" : "Stop"), job.state === "stopping" ? h("button", { type: "button", class: "danger", onclick: () => stop("kill") }, "Kill") : null)
     : h("div", { class: "row" }, h("button", { type: "button", class: "primary", onclick: resume }, "Resume"), h("a", { class: "button", href: place(crawl.name, "jobs") }, "Run a single step"), h("a", { class: "button", href: `#/schedules?crawl=${encodeURIComponent(crawl.name)}` }, "Schedule"));
   const bad = job?.state === "failed" ? h("div", { class: "notice bad" }, h("strong", null, `The last job (${job.command}) failed.`), " ", h("a", { href: place(crawl.name, `jobs/${job.id}`) }, "Show its log")) : null;
@@ -111,7 +112,7 @@ function lastStep(job, points) {
 
 function step(crawl, point) {
   if (crawl.state !== "running") return point?.ended ? `Last run: ${point.ended}.` : "";
-  if (!point) return "Starting …";
+  if (!point) return crawl.job?.state === "elsewhere" ? `step ${crawl.job.command}` : "Starting …";
   const round = point.round ? `round ${point.round}${point.rounds ? ` of ${point.rounds}` : ""}, ` : "";
   return `${round}step ${point.step || point.command}`;
 }

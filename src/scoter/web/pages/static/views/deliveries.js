@@ -1,7 +1,7 @@
 // Webhook deliveries that were not received, and sending them again.
 
 import { get, path, post } from "../api.js";
-import { announce, empty, h, panel, problem, put, quoted } from "../dom.js";
+import { announce, empty, h, panel, problem, put, quoted, renew } from "../dom.js";
 import { number, seconds, time } from "../format.js";
 import { table } from "../table.js";
 import { state } from "./crawl_head.js";
@@ -31,7 +31,7 @@ export async function deliveriesView({ signal }) {
       { name: "next", label: "Next try", show: (each) => (each.given_up ? `given up ${time(each.given_up)}` : `in ${seconds(Math.round(each.retry_in))}`) },
       { name: "resend", label: "", show: (each) => h("button", { type: "button", "aria-label": `Send to ${each.callback} again`, onclick: resend(each.id) }, "Send again") },
     ];
-    put(box, deliveries.length ? table(columns, deliveries, { caption: "Deliveries" }) : empty("Every delivery was received. A message with a callback makes deliveries."));
+    renew(box, deliveries.length ? table(columns, deliveries, { caption: "Deliveries" }) : empty("Every delivery was received. A message with a callback makes deliveries."));
   }
   await load();
   return { title: "Deliveries", node: h("div", null, h("div", { class: "row between" }, h("h1", null, "Webhook deliveries"), h("button", { type: "button", onclick: () => load().catch((error) => error.name === "AbortError" || put(failed, problem(error))) }, "Reload")), failed, panel(null, box)) };

@@ -1,7 +1,7 @@
 // The rule of a registered domain: its delay, its concurrency, and whether it is blocked.
 
 import { get, path, send } from "../api.js";
-import { announce, check, empty, field, h, panel, problem, put, quoted } from "../dom.js";
+import { announce, check, empty, field, h, panel, problem, put, quoted, renew } from "../dom.js";
 import { number, seconds } from "../format.js";
 import { pages } from "../table.js";
 import { state } from "./crawl_head.js";
@@ -69,7 +69,7 @@ function drawRule(box, rule) {
     }
   };
   const read = () => ({ ...(delay.value ? { delay: Number(delay.value) } : {}), ...(concurrency.value ? { concurrency: Number(concurrency.value) } : {}), blocked: blocked.checked, note: note.value });
-  put(
+  renew(
     box,
     h(
       "form",

@@ -2,7 +2,7 @@
 
 import { get, path, post } from "../api.js";
 import { empty, field, h, panel, problem, put, renew, visible } from "../dom.js";
-import { cell, seconds, time } from "../format.js";
+import { cell, seconds, time, withLocalTimes } from "../format.js";
 import { table } from "../table.js";
 import { page, place, state } from "./crawl_head.js";
 import { optionInputs } from "./options.js";
@@ -103,7 +103,7 @@ export async function jobView({ name, id, signal }) {
         h("div", { class: "row between" }, h("div", { class: "row" }, state(job.state), h("span", null, job.command), h("span", { class: "faint" }, visible(given(job)))), isRunning ? h("div", { class: "row" }, h("button", { type: "button", onclick: stop("clean") }, "Stop"), h("button", { type: "button", class: "danger", onclick: stop("kill") }, "Kill")) : null),
         h("p", { class: "faint" }, `Started ${time(job.started)}${job.ended ? `, ended ${time(job.ended)} after ${took(job)}` : ""}${job.exit_code === undefined ? "" : `, exit code ${job.exit_code}`}`),
       ),
-      log === null ? panel("Log", empty(`This command was started elsewhere: ${job.holder ?? "unknown"}.`)) : panel("Log", log.lines.length ? h("pre", { class: "source wrap log", tabindex: "0", role: "region", "aria-label": "Log" }, visible(log.lines.join("\n"))) : empty("Nothing was printed.")),
+      log === null ? panel("Log", empty(`This command was started elsewhere: ${withLocalTimes(job.holder ?? "unknown")}.`)) : panel("Log", log.lines.length ? h("pre", { class: "source wrap log", tabindex: "0", role: "region", "aria-label": "Log" }, visible(log.lines.join("\n"))) : empty(isRunning ? "Nothing was printed yet." : "Nothing was printed.")),
       job.result ? panel("Result", h("pre", { class: "source wrap", tabindex: "0" }, visible(JSON.stringify(job.result, null, 2)))) : null,
     );
     if (isAtEnd) toEnd();

@@ -18,8 +18,11 @@ export async function sqlView({ name, query, signal }) {
   const button = h("button", { class: "primary" }, "Run");
   const order = () => ({ query: text.value, limit: Number(limit.value) || 1000, seconds: Number(time.value) || 10 });
 
+  // The button is not disabled meanwhile: it would lose the focus.
+  let isRunning = false;
   async function run() {
-    button.disabled = true;
+    if (isRunning) return;
+    isRunning = true;
     put(box, h("p", { class: "faint" }, "Running …"));
     history.replaceState(null, "", place(name, "sql", { q: text.value }));
     const began = performance.now();
@@ -38,7 +41,7 @@ export async function sqlView({ name, query, signal }) {
     } catch (error) {
       if (error.name !== "AbortError") put(box, problem(error));
     } finally {
-      button.disabled = false;
+      isRunning = false;
     }
   }
 
