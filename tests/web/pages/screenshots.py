@@ -41,7 +41,7 @@ def batch_views(seed: str, job: str) -> dict[str, tuple[str, tuple[str, ...]]]:
         "sql-error": ("/crawl/news/sql?q=select%20nothing", ()),
         "jobs": ("/crawl/news/jobs", ()),
         "job": (f"/crawl/news/jobs/{job}", ()),
-        "merge": ("/merge", ("Merge",)),
+        "merge": ("/merge", ()),
         "import": ("/import", ()),
         "schedules": ("/schedules", ()),
         "keys": ("/keys", ()),

@@ -49,7 +49,7 @@ def test_a_person_starts_a_crawl_and_watches_it_finish(browser: Browsing) -> Non
 
     page.get_by_role("link", name="Start a crawl").first.click()
     page.get_by_label("Name").fill("news")
-    page.get_by_label("Seeds").fill(SEED)
+    page.get_by_label("Seeds").fill("\n".join([SEED, *(f"{SEED}?unknown={number}" for number in range(8))]))
     page.get_by_label("Scope").select_option("any")
     page.get_by_label("Rounds").fill("2")
     page.get_by_text("More options").click()
@@ -228,8 +228,10 @@ PLACES = (
 def test_no_view_has_serious_axe_findings_or_overflows_a_phone(crawls: str, scheme: str) -> None:
     axe = axe_source()
     found: list[str] = []
+    with CrawlClient(crawls, timeout=120) as client:
+        jobs = [f"/crawl/news/jobs/{job.id}" for job in client.jobs("news")]
     with browsing(crawls, color_scheme=scheme, viewport={"width": 360, "height": 740}) as browser:
-        for place in PLACES:
+        for place in (*PLACES, jobs[-1]):
             page = browser.open(place)
             if axe is not None:
                 found += (f"{place} {each}" for each in serious_findings(page, axe))
