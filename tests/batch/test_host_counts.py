@@ -8,6 +8,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.batch.making import NOW, known, make_crawl
 from tests.batch.test_incremental import (
@@ -76,6 +78,23 @@ def test_counts_follow_any_sequence_of_changes(engine: Engine, tmp_path: Path, c
         assert stored(crawl) == expected(crawl)
         with Table.open(crawl.crawldb) as table:
             assert {row["host"]: row for row in count_hosts(table).to_pylist()} == expected(crawl)
+
+
+def test_an_update_starts_from_the_counts_before_it(engine: Engine, tmp_path: Path) -> None:
+    crawl = some_crawl(tmp_path / "crawl")
+    record_host_counts(crawl, engine)
+    file = crawl.crawldb / "v000001" / FILE
+    counts = pq.read_table(file)
+    elsewhere = {"host": "elsewhere.example", **dict.fromkeys(counts.column_names[1:-1], 0), "best_score": 0.5}
+    marked = pa.Table.from_pylist([*counts.to_pylist(), {**elsewhere, "urls": 7}], counts.schema)
+    pq.write_table(marked, file)
+
+    updates(random.Random(3), 1)(crawl, engine, DELTA)
+
+    found = stored(crawl)
+    assert found is not None
+    assert found.pop("elsewhere.example")["urls"] == 7  # only a count of all rows would miss it
+    assert found == expected(crawl)
 
 
 def test_counts_of_too_many_hosts_are_returned_but_not_stored(

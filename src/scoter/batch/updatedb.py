@@ -32,6 +32,7 @@ from scoter.batch.crawldir.crawldb import (
 )
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.export import iter_rows, only_row
+from scoter.batch.crawldir.host_counts import update_host_counts
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.update import hooks, inputs, transition
 from scoter.batch.update.links import may_exceed
@@ -46,8 +47,9 @@ from scoter.plugins.points import SCHEDULE_COLUMNS
 from scoter.store.disk import Scratch
 from scoter.store.tables import NewVersion, Table
 
-REPLACED = with_positions(pa.schema([("old_status", pa.utf8())]))
+REPLACED = with_positions(pa.schema([("old_host", pa.utf8()), ("old_status", pa.utf8()), ("old_score", pa.float64())]))
 """What is needed of a replaced record."""
+_PLACES = "replaced"
 
 
 class UpdateResult(Struct, frozen=True, kw_only=True):
@@ -134,6 +136,7 @@ class CrawldbUpdate:
                 if self._is_incremental(known, sources, shape):
                     properties = self._add_delta(engine, known, sources, shape, scratch.path, new, now)
                     manifest = new.commit(fresh, properties=properties)
+                    _update_host_counts(crawl, engine, known, scratch.path / _PLACES)
                 else:
                     engine.write(self._job(engine, shape, scratch.path, now), {**sources, inputs.NOW: now}, new)
                     manifest = new.commit(fresh)
@@ -167,7 +170,7 @@ class CrawldbUpdate:
         share = min(1.0, _count_touched(sources) / max(known.rows, 1))
         crawldb = replace(known.source, has_positions=True, weight=known.source.weight * share)
         new.extend(known.version)
-        places = folder / "replaced"
+        places = folder / _PLACES
         places.mkdir()
         given: dict[str, TableSource | datetime] = {**sources, inputs.CRAWLDB: crawldb, inputs.NOW: now}
         engine.write(self._job(engine, shape, folder, now), given, new, replaced=places)
@@ -269,7 +272,9 @@ class UpdateQuery(Struct, frozen=True, kw_only=True):
     def selected(self, rows: Rows) -> Rows:
         """Return the columns to write."""
         names = [*schemas.CRAWLDB.names, *schemas.column_names(self.shape.extra)]
-        return rows.select(*names, *(REPLACED.names if self.shape.is_partial else ()))
+        if not self.shape.is_partial:
+            return rows.select(*names)
+        return rows.mutate(old_host=rows.host).select(*names, *REPLACED.names)  # the host follows from the URL
 
 
 @lru_cache(maxsize=16)
@@ -354,6 +359,14 @@ def _count_replaced(engine: Engine, replaced: TableSource) -> dict[str, int]:
     rows = engine.read(replaced)
     counts = rows.group_by("old_status").agg(urls=rows.count())
     return {row["old_status"]: row["urls"] for row in iter_rows(engine.batches(counts))}
+
+
+def _update_host_counts(crawl: CrawlDir, engine: Engine, known: TableSnapshot, places: Path) -> None:
+    if known.version is not None:
+        old = engine.read(replaced_rows(places, REPLACED))
+        update_host_counts(
+            crawl, engine, known.version, old.select(host=old.old_host, status=old.old_status, score=old.old_score)
+        )
 
 
 def _rows(source: TableSource) -> int:

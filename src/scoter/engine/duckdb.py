@@ -48,6 +48,7 @@ ROW_GROUP = 122_880
 ROW_GROUP_BYTES = 2**26
 """Bytes of a row group, however much memory there is: a job with less memory must be able to read its pages."""
 _SORTED_BY = ("key", "url")
+_ORDER = ("key", "hash(url)")
 _RANGE = "range_of_key"
 _INPUT = "input_"
 _OVERHEAD = 2**28
@@ -172,7 +173,7 @@ class DuckDbEngine(Closing):
                 if run.replaced is not None:
                     number = self._copy_parted(query, run, file, run.replaced, row_bytes)
                 else:
-                    number = self._copy(query, run.new.schema, file, _SORTED_BY, run.progress, row_bytes)
+                    number = self._copy(query, run.new.schema, file, _ORDER, run.progress, row_bytes)
                 if number:
                     run.new.adopt(file)
         except OutOfMemory:
@@ -198,7 +199,7 @@ class DuckDbEngine(Closing):
             run.progress.watch(cursor),
             RowGroupWriter(file, own, rows, plain=_SORTED_BY) as into,
         ):
-            reader = cursor.execute(f"{wanted} ORDER BY {', '.join(_SORTED_BY)}").to_arrow_reader(BATCH)
+            reader = cursor.execute(f"{wanted} ORDER BY {', '.join(_ORDER)}").to_arrow_reader(BATCH)
             other = pa.schema([field for field in reader.schema if field.name not in own.names])
             with RowGroupWriter(folder / f"{self._new_name()}.parquet", other, ROW_GROUP) as places:
                 try:
