@@ -109,7 +109,7 @@ def by_transition(schedule: Any, limits: UpdateLimits, now: datetime, extra: Seq
         if row["f_url"] is not None:
             # Parsing may have changed the outcome: a redirect, or a parse error.
             fetch = datum_of({**row, "f_status": row["outcome"]}, FETCH_STATUSES, names, "f_")
-        best = [] if row["l_url"] is None else [_link(row, names, "best_")]
+        best = [] if row["link_score"] is None else [_link(row, names, "best_")]
         parsed = dict(row["p_metadata"] or ())
         found = update(url_of(row), _old(row, names), fetch, best, row["p_signature"], now, rules, parsed)
         return found if found is not None else datum_of(row, DB_STATUSES, names)

@@ -1,8 +1,8 @@
 """The inputs of an update, and their join to one row per URL.
 
 The columns of the old record start with ``old_``, those of the fetch with ``f_``, of its page with ``p_``, of the
-aggregated links with ``link_``, of the best link with ``best_``. ``old_url``, ``f_url`` and ``l_url`` are null if there
-is no such record.
+aggregated links with ``link_``, of the best link with ``best_``. ``old_url``, ``f_url`` and ``link_score`` are null
+if there is no such record.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -152,7 +152,7 @@ def _found(inputs: Mapping[str, Rows], shape: UpdateShape) -> Rows:
 
 def _coalesced(fetched: Rows, linked: Rows) -> Rows:
     rows = fetched.outer_join(linked, fetched.f_url == linked.l_url)
-    hidden = {"f_key", "f_host", "l_key", "l_host"}
+    hidden = {"f_key", "f_host", "l_url", "l_key", "l_host"}
     return rows.select(
         url=rows.f_url.coalesce(rows.l_url),
         key=rows.f_key.coalesce(rows.l_key),

@@ -40,7 +40,7 @@ def outcomes(rows: Rows, now: Any, *, marks_failures: bool) -> Rows:
     # An immediate meta refresh counts as a temporary redirect.
     is_refresh = (rows.f_status == "success") & (rows.p_status == "redirect").fill_null(False)
     outcome = ibis.cases(
-        (rows.f_url.isnull() & rows.l_url.isnull(), "none"),
+        (rows.f_url.isnull() & rows.link_score.isnull(), "none"),
         (rows.f_url.isnull(), "linked"),
         (failed, "parse_failed"),
         (is_refresh, "redir_temp"),
