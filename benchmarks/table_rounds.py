@@ -22,7 +22,9 @@ from benchmarks import batch_tables
 from benchmarks.batch_tables import FULL, SLACK, apart, connect, fingerprint, make_segment, run, take_back
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.host_counts import record_host_counts
 from scoter.config.units import read_size
+from scoter.engine.duckdb import DuckDbEngine
 from scoter.store.tables import Table
 
 MAX_CPU = 12.0  # of the first update of 10 million rows
@@ -69,6 +71,8 @@ def make_crawldb(path: Path, rows: int, seed: int) -> None:
         batch_tables.copy_crawldb(connect(path, rows, seed), file, rows)
         new.adopt(file)
         new.commit()
+    with DuckDbEngine(path, 2 * 2**30) as engine:
+        record_host_counts(crawl, engine)  # as every job does that writes a crawldb
 
 
 def add_segment(crawl: CrawlDir, rows: int, number: int, fetched: int, links: int) -> None:
