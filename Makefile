@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-clients test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-compiled test-install check fmt docs clean \
+.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-compiled test-install check fmt docs clean \
   wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch slow-hosts kill-live \
   kill-fetchers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster bench-viewers nginx wrk
 
@@ -65,6 +65,16 @@ test-spark-cluster: $(DEV) ## Compare a crawl on a standalone Spark cluster with
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
 	@$(PIP) -e '.[dev,spark]'
 	@$(BIN)/pytest -m spark_cluster --timeout 1200 tests/engine/test_standalone.py
+
+YARN := build/servers/yarn
+$(YARN)/.ready: tests/servers/yarn/pom.xml
+	@command -v mvn >/dev/null || { apt-get update -qq && apt-get install -y -qq maven default-jdk-headless >/dev/null; }
+	@mvn --quiet --batch-mode --file tests/servers/yarn dependency:copy-dependencies -DincludeScope=runtime
+	@touch $@
+
+test-yarn: $(DEV) $(YARN)/.ready ## Compare a crawl on YARN (installed with Maven) with one on DuckDB; takes ten minutes.
+	@$(PIP) -e '.[dev,spark]'
+	@$(BIN)/pytest -m spark_cluster --timeout 1800 tests/engine/test_yarn.py
 
 # The generators have an environment of their own, because their dependencies conflict with ours.
 CLIENTS := build/clients
