@@ -362,11 +362,9 @@ def _count_replaced(engine: Engine, replaced: TableSource) -> dict[str, int]:
 
 
 def _update_host_counts(crawl: CrawlDir, engine: Engine, known: TableSnapshot, places: Path) -> None:
-    if known.version is not None:
-        old = engine.read(replaced_rows(places, REPLACED))
-        update_host_counts(
-            crawl, engine, known.version, old.select(host=old.old_host, status=old.old_status, score=old.old_score)
-        )
+    old = engine.read(replaced_rows(places, REPLACED))
+    old = old.select(host=old.old_host, status=old.old_status, score=old.old_score)
+    update_host_counts(crawl, engine, known.version, old)
 
 
 def _rows(source: TableSource) -> int:

@@ -47,8 +47,10 @@ from scoter.store.tables.parquet import RowGroupWriter, write_batches
 ROW_GROUP = 122_880
 ROW_GROUP_BYTES = 2**26
 """Bytes of a row group, however much memory there is: a job with less memory must be able to read its pages."""
-_SORTED_BY = ("key", "url")
+_DISTINCT = ("key", "url")
+"""Columns of sorted tables whose texts are distinct."""
 _ORDER = ("key", "hash(url)")
+"""How they are sorted: the order of URLs with the same key is arbitrary, and a hash costs less than another text."""
 _RANGE = "range_of_key"
 _INPUT = "input_"
 _OVERHEAD = 2**28
@@ -197,7 +199,7 @@ class DuckDbEngine(Closing):
             translate_errors(self._folder),
             self.ibis.con.cursor() as cursor,
             run.progress.watch(cursor),
-            RowGroupWriter(file, own, rows, plain=_SORTED_BY) as into,
+            RowGroupWriter(file, own, rows, plain=_DISTINCT) as into,
         ):
             reader = cursor.execute(f"{wanted} ORDER BY {', '.join(_ORDER)}").to_arrow_reader(BATCH)
             other = pa.schema([field for field in reader.schema if field.name not in own.names])
