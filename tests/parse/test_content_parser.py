@@ -159,9 +159,13 @@ async def test_suspicious_page_does_not_block_the_event_loop() -> None:
 
 
 async def test_close_does_not_wait_for_a_hostile_page() -> None:
-    both = ContentParser(CONFIG, PARSERS, process=CountingProcess())
+    process = CountingProcess()
+    both = ContentParser(CONFIG, PARSERS, process=process)
     await both.parse_async(content(SUSPICIOUS))  # starts the process
     hostile = asyncio.create_task(both.parse_async(content(b"<svg>" + b"<div/>" * 200_000)))
+    async with asyncio.timeout(30):
+        while process.given < 2:  # on a busy machine its thread starts late
+            await asyncio.sleep(0.01)
     done, _ = await asyncio.wait([hostile], timeout=0.1)
     assert not done
 
