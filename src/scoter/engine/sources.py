@@ -28,7 +28,7 @@ from scoter.store.objects.copies import copied_file, local_file
 from scoter.store.objects.registry import client_of
 from scoter.store.tables import Defaults, PartSet, Table
 from scoter.store.tables.parquet import key_range
-from scoter.store.tables.replaced import group_positions
+from scoter.store.tables.replaced import POSITIONS, group_positions
 from scoter.store.tables.schema import missing
 
 KEY = "key"
@@ -131,7 +131,7 @@ def replaced_rows(source: TableSource) -> Mapping[str, Any]:
     for file in source.replaced:
         with open_parquet(file) as opened:
             tables.append(opened.read())
-    by_name = group_positions(pa.concat_tables(tables))
+    by_name = group_positions(pa.concat_tables([each.cast(POSITIONS) for each in tables]))
     return {file: by_name[stored_name(file)] for file in source.changed}
 
 

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.schemas import DB_STATUSES
-from scoter.engine import Engine, file_source, source_of
+from scoter.engine import Engine, source_of
 from scoter.engine.port import Rows
 from scoter.errors import UserError
 from scoter.store.disk import scratch_of_reader
@@ -69,11 +69,12 @@ def update_host_counts(crawl: CrawlDir, engine: Engine, before: int, replaced: R
         own = f"{table.manifest.name}/"
         parts = zip(table.manifest.parts, table.files, strict=True)
         added = tuple(file for part, file in parts if table.manifest.path(part).startswith(own))
-        if not known.exists() or table.manifest.rows < MIN_ROWS:
+        counts = _known(known)
+        if counts is None or table.manifest.rows < MIN_ROWS:
             return
         source = source_of(table, _READ)
         old, new = map(_counted, (replaced, engine.read(replace(source, files=added, changed=frozenset()))))
-        stored = engine.read(file_source(known, HOST_COUNTS))
+        stored = ibis.memtable(counts)  # Spark ignores files whose names start with an underscore
         if not _is_lower(engine, stored, old, new):
             taken = old.mutate(**{name: -old[name] for name in _COUNTS}, best_score=ibis.null("float64"))
             names = HOST_COUNTS.names
@@ -130,8 +131,12 @@ def carry_host_counts(crawl: CrawlDir, before: int, version: int) -> None:
 
 def stored_host_counts(crawl: CrawlDir, table: Table, most: int | None = None) -> Any:
     """Return the counts of a version, sorted by host, or ``None``; of many hosts, only about the first ``most``."""
+    return _known(_path(crawl, table), most)
+
+
+def _known(path: Path, most: int | None = None) -> Any:
     try:
-        return _read(_path(crawl, table), most)
+        return _read(path, most)
     except (OSError, ValueError, pa.ArrowException):  # there are none, they are damaged, or have other columns
         return None
 

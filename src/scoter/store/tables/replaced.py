@@ -30,7 +30,7 @@ def count_positions(file: Path) -> dict[str, int]:
 def load_positions(place: TableStorage, names: Sequence[str]) -> Mapping[str, Any]:
     """Return the replaced rows of each part, in order, as arrays."""
     tables = [pq.read_table(place.arrow_path(name), filesystem=place.filesystem) for name in names]
-    return group_positions(pa.concat_tables(tables))
+    return group_positions(pa.concat_tables([each.cast(POSITIONS) for each in tables]))
 
 
 def group_positions(table: Any) -> Mapping[str, Any]:
