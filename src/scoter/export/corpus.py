@@ -32,7 +32,7 @@ from scoter.export.minhash import BANDS, EXACT, DuplicateGroups, MinHasher, sign
 from scoter.export.page_rows import ExportSource, RowFiles, staged_rows
 from scoter.export.quality import QualityRule, QualitySignals, TextMeter, rules_of
 from scoter.export.selection import PageFilter
-from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.disk import disk_errors, sync_file, sync_folder
 
 TextKind: TypeAlias = Literal["main", "markdown"]
 SHARD_SIZE = 50_000
@@ -151,6 +151,7 @@ def _measure(folder: ExportFolder, pages: RowFiles, settings: CorpusSettings, pr
                 for file, table in reversed(list(zip(files, made, strict=True))):
                     draft = folder.drafts / file.name
                     pq.write_table(table, draft, compression="zstd")
+                    sync_file(draft)
                     draft.replace(file)
                 sync_folder(target)
                 progress(stop, total)

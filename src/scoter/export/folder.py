@@ -29,7 +29,7 @@ import msgspec
 from msgspec import Struct
 
 from scoter.errors import UsageError, UserError, typed
-from scoter.store.disk import Closing, check_utf8_path, disk_errors, sync_folder, try_lock
+from scoter.store.disk import Closing, check_utf8_path, disk_errors, make_folder, sync_folder, try_lock
 
 MANIFEST = "manifest.json"
 WORK = ".export"
@@ -119,7 +119,7 @@ class ExportFolder(Closing):
                 hint = "Name a directory that does not exist yet, or one that an export was written to."
                 raise UsageError("not empty, and not an export", where=str(path), hint=hint)
             opened = cls(path, plan, None)
-            opened.work.mkdir(parents=True, exist_ok=True)
+            make_folder(opened.work)
             opened._hold()
             try:
                 opened._continue_or_begin()
@@ -245,7 +245,7 @@ class ExportFolder(Closing):
         """Give a complete draft its name."""
         target = self.path / name
         with disk_errors("write the export", target):
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(target.parent)
             draft.replace(target)
             sync_folder(target.parent)
 

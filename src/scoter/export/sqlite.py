@@ -19,7 +19,7 @@ from scoter.errors import UserError
 from scoter.export.fields import FIELDS
 from scoter.export.folder import ExportedFile, ExportFolder, FinishedShard, described_file
 from scoter.export.formats import Shard
-from scoter.store.disk import disk_errors
+from scoter.store.disk import disk_errors, sync_file
 
 _FILE = "pages.sqlite"
 _SEARCHED = ("title", "description", "text", "main_text", "markdown", "content")
@@ -59,6 +59,7 @@ class SqliteFormat:
                 if self._fts:
                     self._index(database)
             with disk_errors("write the export", self._target):
+                sync_file(self._file)
                 self._file.replace(self._target)
         with closing(sqlite3.connect(f"file:{self._target}?mode=ro", uri=True)) as database:
             (pages,) = database.execute("SELECT count(*) FROM pages").fetchone()

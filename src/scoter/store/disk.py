@@ -64,6 +64,14 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def make_folder(folder: Path, mode: int = 0o777) -> None:
+    """Create a folder and its missing parents, so that their names survive a power failure."""
+    new = [each for each in folder.parents if not each.exists()]
+    folder.mkdir(mode, parents=True, exist_ok=True)
+    for each in (folder, *new):
+        sync_folder(each.parent)
+
+
 def try_lock(handle: int, kind: int = fcntl.LOCK_EX) -> bool:
     """Lock an open file for this process; return ``False`` if another one holds it."""
     try:

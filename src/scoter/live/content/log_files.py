@@ -17,7 +17,6 @@ of that file, and are ignored. A new generation begins with another database, wh
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -31,7 +30,7 @@ import pyarrow.parquet as pq
 
 from scoter.errors import UserError
 from scoter.live.content.log_rows import LOG
-from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.disk import disk_errors, make_folder, sync_file, sync_folder
 
 PART: Final = ".part"
 OPEN: Final = ".open"
@@ -206,10 +205,9 @@ def _replacing(path: Path) -> Iterator[Path]:
     draft = path.with_name(path.name + OPEN)
     with disk_errors("write the log", path):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             yield draft
-            with draft.open("rb") as file:
-                os.fsync(file.fileno())
+            sync_file(draft)
             draft.replace(path)
             sync_folder(path.parent)
         except BaseException:

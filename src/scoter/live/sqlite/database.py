@@ -20,7 +20,7 @@ from scoter.errors import UsageError
 from scoter.live.clock import boot_id, lease_now, utc_now
 from scoter.live.sqlite.schema import FORMAT, WrongDatabase, check, free_leases, prepare
 from scoter.live.sqlite.writer import Change, DatabaseWriter, store_error
-from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.disk import disk_errors, make_folder, sync_file, sync_folder
 
 T = TypeVar("T")
 
@@ -214,14 +214,13 @@ def back_up(source: Path, target: Path) -> int:
     draft = target.with_name(target.name + ".part")
     with disk_errors("write the copy", draft):
         # Private, like the service's own directory, which the folder of the copy may become.
-        draft.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folder(draft.parent, mode=0o700)
         draft.unlink(missing_ok=True)
         draft.touch(mode=0o600)  # VACUUM INTO accepts an empty file
         try:
             with closing(sqlite3.connect(source, timeout=BUSY, isolation_level=None)) as connection:
                 connection.execute("VACUUM INTO ?", (str(draft),))
-            with draft.open("rb") as file:
-                os.fsync(file.fileno())
+            sync_file(draft)
             draft.rename(target)
             sync_folder(target.parent)
         except sqlite3.Error as error:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import pyarrow.fs as arrow_fs
 
 from scoter.errors import UsageError
-from scoter.store.disk import disk_errors, sync_file, sync_folder, try_lock
+from scoter.store.disk import disk_errors, make_folder, sync_file, sync_folder, try_lock
 from scoter.store.objects.client import is_url
 from scoter.store.objects.path import StorePath, any_path
 from scoter.store.objects.registry import client_of
@@ -51,8 +51,7 @@ class LocalStorage:
     def make(self, name: str = "") -> None:
         folder = self.root / name
         with disk_errors("create the folder", folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            sync_folder(folder.parent)
+            make_folder(folder)
 
     def entries(self, name: str = "") -> dict[str, int | None] | None:
         folder = self.root / name

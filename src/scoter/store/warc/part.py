@@ -15,7 +15,7 @@ from pathlib import Path
 
 from scoter.core.reply import Exchange
 from scoter.errors import Defect, NameTaken, UserError
-from scoter.store.disk import disk_error, disk_errors, sync_folder, try_lock
+from scoter.store.disk import disk_error, disk_errors, make_folder, sync_folder, try_lock
 from scoter.store.warc import record
 from scoter.store.warc.capture import ArchiveInfo, EarlierCapture, Facts, Location, SharedBody
 from scoter.store.warc.cdxj import CdxEntry, CdxIndex, index_line, media_type, surt_key
@@ -211,7 +211,7 @@ class WarcPart:
 def _open_new(path: Path, draft: Path) -> io.FileIO:
     taken = NameTaken("an archive of this name already exists", where=str(path), hint="Choose another name.")
     with disk_errors("open the archive", draft):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         if path.exists():
             raise taken
         try:
