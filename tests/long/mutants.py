@@ -36,6 +36,8 @@ TIMEOUT = 60.0  # seconds of a few test files
 TEST_TIMEOUT = 30  # of one test: it hangs
 MARKERS = "not browser and not spark and not spark_cluster and not slow"
 MOST_TEST_FILES = 6
+POWER_FAILURE = "tests/store/test_power_failure.py"
+"""Whatever the module, a missing sync shows here."""
 # Rules whose tests are fast: pure logic, queues, the batch rules, the archive, keys and leases.
 PACKAGES = (
     "core",
@@ -55,10 +57,10 @@ _COMPARED = {
     ast.Eq: "!=", ast.NotEq: "==", ast.In: "not in", ast.NotIn: "in",
 }  # fmt: skip
 _COMPUTED = {ast.Add: "-", ast.Sub: "+", ast.Mult: "+"}
-# Calls that leave a trace for people, free resources, tune, or matter only after a fault.
+# Calls that leave a trace for people, free resources or tune.
 _SKIPPED_CALLS = re.compile(
-    r"(await )?((log|logger|warnings|print|super|gc|assert_never|sync_folder)\b"
-    r"|(\w|\.)+\.(debug|info|warning|cancel|close|setopt|fsync)\()"
+    r"(await )?((log|logger|warnings|print|super|gc|assert_never)\b"
+    r"|(\w|\.)+\.(debug|info|warning|cancel|close|setopt)\()"
 )
 _SKIPPED_ARGUMENTS = ("missing_ok", "ignore_errors", "exist_ok", "daemon", "strict", "flush")
 """Switches that make a difference only after a fault."""
@@ -158,6 +160,8 @@ def catcher(mutant: Mutant, copy: Path) -> str | None:
     original = target.read_bytes()
     target.write_bytes(original[: mutant.start] + mutant.text.encode() + original[mutant.end :])
     tests = nearest_tests(mutant.module, MOST_TEST_FILES)
+    if "sync" in mutant.before:
+        tests = [POWER_FAILURE, *(each for each in tests if each != POWER_FAILURE)]
     try:
         # Most mutants are caught by the nearest two: the others need not even be imported.
         groups = filter(None, (tests[:2], tests[2:]))
