@@ -114,10 +114,59 @@ def test_every_scoring_filter_is_documented() -> None:
 
 def test_every_package_is_in_the_architecture() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    packages = [each for each in (ROOT / "src" / "scoter").iterdir() if (each / "__init__.py").exists()]
+    source = ROOT / "src" / "scoter"
+    packages = {f"`{init.parent.relative_to(source)}/`" for init in source.rglob("*/__init__.py")}
 
-    for package in packages:
-        assert f"`{package.name}/`" in text
+    assert {name for name in packages if name not in text} == set()
+
+
+def test_packages_on_one_line_of_the_architecture_do_not_import_each_other() -> None:
+    drawing = (ROOT / "ARCHITECTURE.md").read_text("utf-8").split("```")[1]
+    lines = [re.findall(r"\w+", line[:56]) for line in drawing.splitlines() if re.match(r" +\w", line)]
+    layers = [set(line) for line in lines if line[0] != "simweb"]
+    source = ROOT / "src" / "scoter"
+
+    assert {each.stem for each in source.glob("[!_]*") if each.stem != "simweb"} - {"py"} <= set().union(*layers)
+    for number, layer in enumerate(layers):
+        allowed = set().union(*layers[number + 1 :])
+        for name in layer:
+            files = [*source.glob(f"{name}.py"), *source.glob(f"{name}/**/*.py")]
+            text = "".join(file.read_text("utf-8") for file in files)
+            imported = set(re.findall(r"^ *from scoter\.(\w+)", text, re.MULTILINE)) - {name, "simweb"}
+            assert imported <= allowed, f"{name} imports {imported - allowed}"
+
+
+DENIAL = re.compile(
+    r"\b(there (is|are) no|(has|have|with) no|no [\w ,]+ yet|not yet|not (supported|implemented))\b", re.IGNORECASE
+)
+
+
+def test_no_page_says_that_an_existing_command_is_missing() -> None:
+    false = []
+    for page in PAGES:
+        prose = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+        for sentence in re.split(r"(?<=[.;:|])\s|\n\n|\n- ", prose):
+            denied = DENIAL.search(sentence)
+            clause = re.split(r"[,;:(]", sentence[denied.start() :])[0] if denied else ""
+            words = set(re.findall(r"[a-z-]+", clause.lower()))
+            if words & MODULES.keys():
+                false.append(f"{page.name}: {sentence.strip()}")
+
+    assert false == []
+
+
+def test_pages_state_the_number_of_extension_points() -> None:
+    words = ("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen")
+    numbers = {word: number for number, word in enumerate(words, 13)}
+    stated = [
+        (page.name, numbers.get(word, word))
+        for page in PAGES
+        for word in re.findall(r"(\w+) extension points", page.read_text("utf-8"))
+        if word in numbers or word.isdecimal()
+    ]
+
+    assert len(stated) >= 3
+    assert {number for _, number in stated} == {len(POINTS)}, stated
 
 
 def test_package_docstrings_list_their_modules() -> None:
