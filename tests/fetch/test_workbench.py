@@ -221,6 +221,25 @@ def test_a_host_can_be_deferred_again_while_it_waits() -> None:
 # Slots that are used late
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_slot_that_was_kept_waiting_is_not_used_during_a_hold(threads: int) -> None:
+    bench = filled(workbench(Policy(threads=threads, delay=seconds(0), min_delay=seconds(0))), "a1")
+    taken(bench, 0.0)
+    bench.defer("a", 30.0)
+
+    assert [bench.begin("a", now) for now in (0.0, 29.0, 29.999, 30.0)] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("moment", [9.0, 9.999])
+def test_second_slot_is_not_used_before_the_delay_is_over(moment: float) -> None:
+    bench = filled(workbench(Policy(threads=2, min_delay=seconds(10))), "a1", "a2")
+    taken(bench, 0.0)
+    assert bench.begin("a", 0.0)
+
+    assert not bench.begin("a", moment)
+    assert bench.begin("a", 10.0)
+
+
 def test_late_begin_keeps_the_delay_to_the_start_before_it() -> None:
     bench = filled(workbench(Policy(threads=3, min_delay=seconds(10))), "a1", "a2")
     taken(bench, 0.0)

@@ -9,8 +9,9 @@ import pytest
 from tests.web.batch.crawls import BatchBench, until
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch_api import MAX_SCHEDULES
+from scoter.batch_api import MAX_SCHEDULES, JobInfo
 from scoter.errors import UserError
+from scoter.web.batch.jobs import JobRequest
 from scoter.web.batch.schedules import Schedules
 
 
@@ -81,6 +82,35 @@ async def test_a_schedule_is_listed_and_deleted(tmp_path: Path) -> None:
     assert (await bench.client.ask("DELETE", f"/v1/schedules/{made['id']}")).status == 200
     assert (await bench.client.get("/v1/schedules")).json["schedules"] == []
     assert (await bench.client.get(f"/v1/schedules/{made['id']}")).status == 404
+
+
+async def test_a_deleted_schedule_stays_deleted_after_a_restart(tmp_path: Path) -> None:
+    bench = bench_in(tmp_path)
+    kept = (await bench.client.post("/v1/schedules", {"crawl": "news", "every": "1d"})).json
+    made = (await bench.client.post("/v1/schedules", {"crawl": "news", "every": "7d"})).json
+
+    await bench.client.ask("DELETE", f"/v1/schedules/{made['id']}")
+
+    assert [each.id for each in Schedules(bench.folder.state, bench.jobs).all()] == [kept["id"]]
+
+
+async def test_a_schedule_deleted_while_its_job_starts_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = bench_in(tmp_path)
+    made = (await bench.client.post("/v1/schedules", {"crawl": "news", "every": "1d"})).json
+    start = bench.jobs.start
+
+    def start_and_delete(request: JobRequest) -> JobInfo:
+        bench.schedules.remove(made["id"])
+        return start(request)
+
+    monkeypatch.setattr(bench.jobs, "start", start_and_delete)
+    bench.schedules.run_due()
+
+    assert bench.schedules.all() == []
+    assert Schedules(bench.folder.state, bench.jobs).all() == []
+    await until(lambda: bench.jobs.reap())
 
 
 async def test_the_number_of_schedules_is_bounded(tmp_path: Path) -> None:
