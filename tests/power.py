@@ -39,6 +39,10 @@ class SyncedDisk:
         found = path.stat()
         return path.is_file() and self._content.get(found.st_ino) != (found.st_size, found.st_mtime_ns)
 
+    def comes_back(self, path: Path) -> bool:
+        """Return whether a name that was removed would be there again."""
+        return path.name in self._names.get(path.parent.stat().st_ino, {})
+
     def _survives(self, path: Path) -> bool:
         if self.unsynced(path):
             return False

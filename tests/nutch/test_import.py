@@ -26,6 +26,7 @@ from tests.nutch.writer import (
     text,
     write_map_file,
 )
+from tests.power import SyncedDisk
 
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.cli.invocation import Invocation
@@ -129,6 +130,14 @@ def table(folder: Path, key: str = "url") -> dict[str, Row]:
 
 def moment(milliseconds: int) -> datetime:
     return datetime.fromtimestamp(milliseconds / 1_000, UTC)
+
+
+def test_imported_crawl_survives_a_power_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nutch = write_nutch_crawl(tmp_path / "nutch")
+    disk = SyncedDisk(tmp_path, monkeypatch)
+    imported(nutch, tmp_path / "crawl")
+
+    assert disk.lost((tmp_path / "crawl").rglob("*")) == []
 
 
 def test_the_crawldb_is_imported_with_nutchs_statuses(whole: tuple[CrawlDir, NutchImportResult]) -> None:

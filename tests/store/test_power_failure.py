@@ -7,11 +7,20 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.batch.crawls import NOW
 from tests.export.crawls import crawl_with_archive, exported
 from tests.power import SyncedDisk
 from tests.store.exchanges import ABOUT, exchange, open_part
 from tests.store.tables.rows import SCHEMA, rows, write
 
+from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.crawldir.export import replace_file
+from scoter.batch.crawldir.segment import Segment
+from scoter.batch.mergesegs import mergesegs
+from scoter.config import Config
+from scoter.engine.duckdb import DuckDbEngine
+from scoter.export.corpus import CorpusOptions, corpus
+from scoter.export.page_rows import ExportSource
 from scoter.live.content.log_files import LogFile, LogState, merge, write_part, write_state
 from scoter.live.content.log_rows import LOG
 from scoter.live.sqlite.database import ServiceDb, back_up
@@ -122,6 +131,74 @@ def test_copy_of_the_service_database_survives(disk: SyncedDisk, tmp_path: Path)
     back_up(tmp_path / "service.sqlite", tmp_path / "copies" / "monday" / "service.sqlite")
 
     assert disk.lost([tmp_path / "copies" / "monday" / "service.sqlite"]) == []
+
+
+def test_published_segment_survives(disk: SyncedDisk, tmp_path: Path) -> None:
+    crawl = CrawlDir.create(tmp_path / "deep" / "crawl", NOW)
+    draft = crawl.draft_segment("20261115000001")
+    LocalStorage(Path(draft.path)).replace("segment.json", b"{}")
+    with draft.crawl_generate(()).part():
+        pass
+    crawl.publish_segment(draft, "20261115000001")
+
+    assert disk.lost((tmp_path / "deep" / "crawl" / "segments").rglob("*")) == []
+
+
+def test_removed_segment_does_not_come_back(disk: SyncedDisk, tmp_path: Path) -> None:
+    crawl = CrawlDir.create(tmp_path / "crawl", NOW)
+    crawl.publish_segment(crawl.draft_segment("20261115000001"), "20261115000001")
+    (segment,) = crawl.all_segments()
+    with segment.crawl_generate(()).part():
+        pass
+    segment.remove_tables(["crawl_generate"])
+    assert not disk.comes_back(Path(segment.path) / "crawl_generate")
+
+    crawl.remove_segment(segment)
+    assert not disk.comes_back(Path(segment.path))
+
+
+def test_accepted_part_of_an_executor_survives(disk: SyncedDisk, tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    for name in ("content/s-part-00001.warc.gz", "content/s-part-00001.cdxj", "crawl_fetch/part-00001.parquet"):
+        (spool / name).parent.mkdir(parents=True, exist_ok=True)
+        (spool / name).write_bytes(b"rows")
+    make_folder(tmp_path / "s")
+    segment = Segment(tmp_path / "s")
+    segment.offer_part("part-00001", spool, "offer")
+    segment.accept_part("part-00001", "offer")
+
+    kept = [tmp_path / "s" / name for name in ("content/s-part-00001.warc.gz", "crawl_fetch/part-00001.parquet")]
+    assert disk.lost(kept) == []
+    assert "part-00001.parquet" not in disk.lost_at_rename["part-00001.parquet"]
+
+
+def test_measured_texts_of_a_corpus_survive_before_they_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = crawl_with_archive(tmp_path / "crawl")
+    disk = SyncedDisk(tmp_path, monkeypatch)
+    with DuckDbEngine(tmp_path / "engine", 2**28) as engine:
+        corpus(ExportSource(crawl, engine, Config()), tmp_path / "out", CorpusOptions(), now=NOW)
+
+    name = "signals-000000000000.parquet"
+    assert name not in disk.lost_at_rename[name]
+    assert disk.synced.count("measured") == 1
+
+
+def test_merged_archive_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl = crawl_with_archive(tmp_path / "crawl")
+    disk = SyncedDisk(tmp_path, monkeypatch)
+    merged = CrawlDir.create(tmp_path / "merged", NOW)
+    with DuckDbEngine(tmp_path / "engine", 2**28) as engine:
+        mergesegs(merged, crawl.all_segments(), engine, Config(), now=NOW)
+
+    (segment,) = merged.all_segments()
+    assert disk.lost(Path(segment.path).rglob("*")) == []
+
+
+def test_written_file_has_its_content_on_disk_before_its_name(disk: SyncedDisk, tmp_path: Path) -> None:
+    with replace_file(tmp_path / "dump.csv") as out:
+        out.write(b"url\n")
+
+    assert "dump.csv" not in disk.lost_at_rename["dump.csv"]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "parquet", "warc", "sqlite"])

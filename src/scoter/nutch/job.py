@@ -27,7 +27,7 @@ from scoter.nutch.layout import NutchCrawl
 from scoter.nutch.reader import CrawlReader, ImportProblem
 from scoter.nutch.segments import ImportedSegment, SegmentImport
 from scoter.nutch.tables import import_hostdb, import_linkdb, read_crawldb, write_crawldb
-from scoter.store.disk import Closing, Scratch, check_utf8_path, disk_errors, sweep, sync_folder
+from scoter.store.disk import Closing, Scratch, check_utf8_path, disk_errors, sweep, sync_folder, sync_tree
 
 _PARTS = ("crawldb", "linkdb", "hostdb")
 _FETCHED = ("url", "status", "fetch_time")
@@ -75,7 +75,7 @@ class ImportFolder(Closing):
     def publish(self) -> None:
         """Give the crawl its name."""
         with disk_errors("name the crawl directory", self.directory):
-            sync_folder(self.crawl)
+            sync_tree(self.crawl)
             self.crawl.rename(self.directory)  # an empty directory is replaced
             sync_folder(self.directory.parent)
 

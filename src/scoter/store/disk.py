@@ -64,6 +64,14 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def sync_tree(folder: Path) -> None:
+    """Make all files and folders below a folder survive a power failure, whoever wrote them."""
+    for path, _, files in os.walk(folder):
+        for name in files:
+            sync_file(Path(path, name))
+        sync_folder(Path(path))
+
+
 def make_folder(folder: Path, mode: int = 0o777) -> None:
     """Create a folder and its missing parents, so that their names survive a power failure."""
     new = [each for each in folder.parents if not each.exists()]

@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.errors import UserError
-from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.disk import disk_errors, make_folder, sync_folder
 from scoter.store.warc import ArchiveInfo, Location
 from scoter.store.warc.cdxj import CdxEntry, CdxIndex
 from scoter.store.warc.part import SUFFIX, new_id
@@ -223,7 +223,7 @@ class ArchiveCopier:
             self._open = None
         if self._open is None:
             self._number += 1
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
             name = f"{self._prefix}-{self._number:05d}{SUFFIX}"
             self._open = ArchiveFile(self._folder / name, self._about, self._now)
         return self._open

@@ -41,7 +41,7 @@ import msgspec
 from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
 from scoter.config.sources import CRAWL_SETTINGS
 from scoter.errors import UsageError, UserError, typed
-from scoter.store.disk import check_utf8_path, disk_errors, sweep, sync_folder
+from scoter.store.disk import check_utf8_path, disk_errors, make_folder, sweep, sync_folder, sync_tree
 from scoter.store.objects.client import is_url
 from scoter.store.objects.copies import drop_copies, process_folder, shared_copy
 from scoter.store.objects.path import StorePath, any_path
@@ -146,7 +146,7 @@ class CrawlDir:
                     hint="Pass a directory that does not exist yet.",
                 )
             if not isinstance(found.segments, StorePath):
-                found.segments.mkdir(parents=True, exist_ok=True)
+                make_folder(found.segments)
         marker = CrawlMarker(format=FORMAT, created=now, scoter=version("scoter"))
         storage_at(found.path).replace(MARKER, msgspec.json.encode(marker) + b"\n")
         return found
@@ -203,13 +203,14 @@ class CrawlDir:
         draft = folder / f".{name}"
         with disk_errors("create the segment", draft):
             shutil.rmtree(draft, ignore_errors=True)
-            draft.mkdir(parents=True)
+            make_folder(draft)
         return Segment(draft)
 
     def publish_segment(self, draft: Segment, name: str) -> None:
         """Give a complete draft its name: from now on it is a segment of the crawl."""
         if not isinstance(self.segments, StorePath):
             with disk_errors("name the segment", draft.path):
+                sync_tree(draft.path)
                 draft.path.rename(self.segments / name)
                 sync_folder(self.segments)
             return

@@ -37,7 +37,7 @@ from scoter.batch.crawldir import schemas
 from scoter.engine.sources import TableSource
 from scoter.errors import UserError
 from scoter.plugins import Column
-from scoter.store.disk import disk_errors, sync_file, sync_folder
+from scoter.store.disk import disk_errors, make_folder, sync_file, sync_folder
 from scoter.store.objects.copies import drop_copies, lock_file, process_folder
 from scoter.store.objects.leases import LeaseView
 from scoter.store.objects.path import StorePath
@@ -262,7 +262,7 @@ class Segment:
         for name in self.files_of_part(part, folder):
             target = self.path / name
             with disk_errors("name the part", target):
-                target.parent.mkdir(exist_ok=True)
+                make_folder(target.parent)
                 (folder / name).rename(target)
                 sync_folder(target.parent)
 
