@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-compiled test-install check fmt docs clean \
-  wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps nutch-import replay kill-batch slow-hosts kill-live \
+  wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps robots-gate nutch-import replay kill-batch slow-hosts kill-live \
   kill-fetchers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster bench-viewers nginx wrk
 
 help: ## Show this list.
@@ -258,6 +258,23 @@ truth-batch: $(DEV) ## Crawl three synthetic webs with faults to the end; every 
 
 traps: $(DEV) ## Crawl sites with endless calendars, loops and session ids; 95 % of the requests must be for real pages.
 	@$(BIN)/python -m tests.long.traps
+
+# Real files from the source distribution of Protego, and a Go port of Google's parser, where Go is installed.
+ROBOTS := build/robots
+$(ROBOTS)/.ready:
+	@rm -rf $(ROBOTS) && mkdir -p $(ROBOTS)
+	@$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary protego --dest $(ROBOTS) protego==0.7.0
+	@tar -xzf $(ROBOTS)/protego-0.7.0.tar.gz -C $(ROBOTS) --strip-components 1
+	@touch $@
+
+GOOGLE_ROBOTS := build/google-robots/google-robots
+$(GOOGLE_ROBOTS): tests/long/google_robots/main.go tests/long/google_robots/go.mod
+	@rm -rf $(@D) && mkdir -p build && cp -r tests/long/google_robots $(@D)
+	@command -v go >/dev/null && cd $(@D) && go build -mod=mod -o google-robots . 2>/dev/null || \
+	  echo "Go is not available: the gate leaves Google's parser out"
+
+robots-gate: $(DEV) $(ROBOTS)/.ready $(GOOGLE_ROBOTS) ## Read 4,231 real robots.txt files: no Crawl-delay longer than Protego's, nothing fetched that Google's parser refuses.
+	@$(BIN)/python -m tests.long.robots_gate --files $(ROBOTS)/tests/test_data --google $(GOOGLE_ROBOTS)
 
 NUTCH_PAGES ?= 20000
 nutch-import: $(DEV) ## Import crawls written with Nutch's own classes and compare every field; needs Maven and a JDK.

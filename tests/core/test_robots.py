@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from protego import Protego
 from tests.effort import seconds_of
 
 from scoter.core.robots import ALLOW_ALL, LIMIT, LONGEST_DELAY, Robots, disallow_all
@@ -178,14 +179,67 @@ def test_crawl_delay_is_taken_from_our_group() -> None:
     assert Robots.read(text, ["other"]).allows(canonical("http://example.com/x"))
 
 
-@pytest.mark.parametrize("agent", ["scoter", "other"])
-def test_crawl_delay_does_not_end_the_list_of_agents(agent: str) -> None:
-    text = b"User-agent: *\nCrawl-delay: 9\nUser-agent: scoter\nCrawl-delay: 3\nDisallow: /x"
+@pytest.mark.parametrize(("agent", "delay"), [("scoter", 3), ("other", 9)])
+def test_crawl_delay_belongs_only_to_the_agents_directly_above_it(agent: str, delay: int) -> None:
+    text = b"User-agent: *\nCrawl-delay: 9\n\n# and\nUser-agent: scoter\n\nCrawl-delay: 3\nDisallow: /x"
 
     robots = Robots.read(text, [agent])
 
-    assert robots.crawl_delay == timedelta(seconds=9)
-    assert not robots.allows(canonical("http://example.com/x"))
+    assert robots.crawl_delay == timedelta(seconds=delay)
+    assert not robots.allows(canonical("http://example.com/x"))  # but the rule belongs to both
+
+
+@pytest.mark.parametrize(
+    "between", ["", "\n", "Disallow:\n", "Request-rate: 1/10\n", "Crawl-delay: 1\n", "Nonsense: 1\n"]
+)
+def test_crawl_delay_of_another_crawler_does_not_slow_us(between: str) -> None:
+    before = Robots.read(b"User-agent: spbot\nCrawl-delay: 2000\n\nUser-agent: *\nCrawl-delay: 20", ["scoter"])
+    after = Robots.read(f"User-agent: *\n{between}User-agent: spbot\nCrawl-delay: 2000".encode(), ["scoter"])
+
+    assert before.crawl_delay == timedelta(seconds=20)
+    expected = {"": 2000, "\n": 2000, "Crawl-delay: 1\n": 1}.get(between)
+    assert after.crawl_delay == (None if expected is None else timedelta(seconds=expected))
+
+
+def test_crawl_delay_may_follow_the_rules_of_its_group() -> None:
+    text = b"User-agent: a\nUser-agent: scoter\nDisallow: /x\nSitemap: s\nCrawl-delay: 4\nUser-agent: b\nCrawl-delay: 7"
+
+    assert Robots.read(text, ["scoter"]).crawl_delay == timedelta(seconds=4)
+    assert Robots.read(text, ["a"]).crawl_delay == timedelta(seconds=4)
+
+
+DIRECTIVES = st.one_of(
+    st.sampled_from(["scoter", "other", "*", "third"]).map("User-agent: {}".format),
+    st.sampled_from([0, 1, 2, 3000, 0.5]).map("Crawl-delay: {}".format),
+    st.sampled_from(["Disallow: /x", "Allow: /", "Disallow:", "Sitemap: /s", "Host: h", "Noindex: /y", "# no", ""]),
+)
+
+
+@given(st.lists(DIRECTIVES, max_size=12), st.sampled_from(["scoter", "other", "nobody"]))
+def test_crawl_delay_is_the_longest_that_protego_reads(lines: list[str], agent: str) -> None:
+    """Show Protego one delay at a time, since it takes the last one for an agent and Scoter the longest."""
+    delays = [at for at, line in enumerate(lines) if line.startswith("Crawl-delay")]
+    read = [
+        Protego.parse(
+            "\n".join("Crawl-delay: -" if at in delays and at != kept else line for at, line in enumerate(lines))
+        ).crawl_delay(agent)
+        for kept in delays
+    ]
+
+    ours = Robots.read("\n".join(lines).encode(), [agent]).crawl_delay
+
+    assert ours == max((timedelta(seconds=delay) for delay in read if delay is not None), default=None)
+
+
+@pytest.mark.parametrize("line", ["*OrkashBot*", "*bot", "*/1.0", "**"])
+def test_name_that_starts_with_an_asterisk_is_not_the_wildcard(line: str) -> None:
+    assert allowed(f"User-agent: {line}\nDisallow: /", "/a")
+
+
+@pytest.mark.parametrize("line", ["*", "* ", "*\t(all robots)", "* all"])
+def test_asterisk_before_white_space_is_the_wildcard(line: str) -> None:
+    assert not allowed(f"User-agent: {line}\nDisallow: /", "/a")
+    assert not allowed(f"User-agent: {line}\xa0\nDisallow: /".encode("latin-1"), "/a")
 
 
 @pytest.mark.parametrize(
@@ -232,6 +286,34 @@ def test_rules_are_found_in_any_common_spelling(text: str, encoding: str) -> Non
 
 def test_big_endian_text_is_read() -> None:
     assert not allowed(b"\xfe\xff" + "User-agent: *\nDisallow: /a".encode("utf-16-be"), "/a")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<!DOCTYPE html><html><body>\n<pre>User-agent: *\nDisallow: /private/\n</pre></body></html>",
+        "<pre>User-agent: *\nDisallow: /private/</pre>",
+        "User-agent: *<br>\nDisallow: /private/<br />\n",
+        "<p>User-agent: *</p><P CLASS=x>Disallow: <b>/private/</b></P>",
+        "<div\nid='x'>User-agent:&nbsp;*<div>Disallow: <font color='#f00'>/private&#47;</font>",
+    ],
+)
+def test_rules_are_found_in_a_page_of_html(text: str) -> None:
+    assert not allowed(text, "/private/x")
+    assert allowed(text, "/public")
+
+
+def test_rule_in_a_page_keeps_the_number_of_its_line() -> None:
+    robots = Robots.read(b"<html>\n<pre\n>\nUser-agent: *\nDisallow: /a", ["scoter"])
+
+    assert robots.explain(canonical("http://example.com/a")).why == "line 5: Disallow: /a"
+
+
+def test_markup_in_a_comment_or_a_path_does_not_make_a_page() -> None:
+    text = "User-agent: * # <br>\n# all but <p>Disallow: /a\nDisallow: /b&amp;<i>"
+
+    assert allowed(text, "/a")
+    assert not allowed(text, "/b&amp;%3Ci%3E")
 
 
 def test_prose_is_not_taken_for_rules() -> None:
@@ -282,6 +364,8 @@ HOSTILE = {
     "no line end": b"x" * 5_000_000,
     "colons": b":" * 500_000,
     "nul": b"\x00" * 500_000,
+    "tags": b"<br>&amp;User-agent: *<br" * 25_000,
+    "tags that do not end": b"<p " + b"<a" * 250_000,
     "not utf-8": b"User-agent: *\nDisallow: /\xff\xfe\n" * 10_000,
 }
 

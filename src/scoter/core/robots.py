@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from html import unescape
 from typing import Final, Literal
 
 from protego import Protego
@@ -30,7 +31,13 @@ _PRODUCT_END: Final = re.compile(r"[/\s]")
 # Characters in a path that str.splitlines takes for a line end, or a terminal for a command.
 _ODD: Final = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 
-Field = Literal["agent", "allow", "disallow", "delay", "sitemap"]
+# A page around robots.txt, unless it is mentioned in a comment.
+_MARKUP: Final = re.compile(r"^[^#\n]*?<(?:!doctype|html|head|body|pre|p|div|br)\b", re.IGNORECASE | re.MULTILINE)
+_TAG: Final = re.compile(r"<(/?[a-z!][a-z0-9]*)[^<>]*>", re.IGNORECASE)
+_INLINE: Final = frozenset({"a", "b", "code", "em", "font", "i", "small", "span", "strong", "tt", "u"})
+_BREAK: Final = "\x00"  # where a tag ends a line
+
+Field = Literal["agent", "allow", "disallow", "delay", "sitemap", "other"]
 # With the misspellings that Google's parser or crawler-commons accepts.
 _SPELLINGS: Final[dict[Field, str]] = {
     "agent": "user-agent, useragent, user agent, user-agents, users-agent, user-agnet, useg-agent, ser-agent",
@@ -160,58 +167,59 @@ def whole_lines(body: bytes) -> bytes:
     return body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
 
 
-class _RobotsGroup:
-    __slots__ = ("delay", "rules")
-
-    def __init__(self) -> None:
-        self.rules: list[RobotsRule] = []
-        self.delay: timedelta | None = None
-
-
 class _RobotsGroups:
-    """Collects the groups of a file: consecutive user-agent lines, then their rules."""
+    """Collects the groups of a file: consecutive user-agent lines, then what they are told.
+
+    A rule belongs to all user-agent lines since the rule before: a Crawl-delay does not separate them (RFC 9309 2.2.4).
+    A Crawl-delay belongs only to those directly above it, since the last rule, delay or unknown field. Otherwise the
+    2,000 seconds that a site asks of one crawler would be applied to all.
+    """
 
     def __init__(self) -> None:
-        self._current: _RobotsGroup = _RobotsGroup()
-        self._agents_open = False
-        self._members: list[tuple[str, _RobotsGroup]] = []
+        self._rules: list[RobotsRule] = []
+        self._delays: list[timedelta] = []
+        self._rule_seen = True
+        self._delay_seen = True
+        self._members: list[tuple[str, list[RobotsRule], list[timedelta]]] = []
         self._sitemaps: list[str] = []
 
     def add(self, number: int, field: Field, value: str) -> None:
         if field == "sitemap":  # belongs to no group and ends none (RFC 9309 2.2.4)
             if value:
                 self._sitemaps.append(value)
-            return
-        if field == "agent":
-            if not self._agents_open:
-                self._current = _RobotsGroup()
-                self._agents_open = True
-            self._members.append((value, self._current))
-            return
-        if field == "delay":  # ends no list of agents: it is not a rule (RFC 9309 2.2.4)
-            # The longest delay wins, within a group and among groups.
-            delays = [each for each in (self._current.delay, _seconds(value)) if each is not None]
-            self._current.delay = max(delays, default=None)
-            return
-        self._agents_open = False
-        if value:  # an empty rule matches nothing
-            self._current.rules.append(RobotsRule(field == "allow", value, number))
+        elif field == "agent":
+            if self._rule_seen:
+                self._rules = []
+            if self._rule_seen or self._delay_seen:
+                self._delays = []
+            self._rule_seen = self._delay_seen = False
+            self._members.append((value, self._rules, self._delays))
+        elif field in ("delay", "other"):
+            self._delay_seen = True
+            if field == "delay" and (delay := _seconds(value)) is not None:
+                self._delays.append(delay)
+        else:
+            self._rule_seen = True
+            if value:  # an empty rule matches nothing
+                self._rules.append(RobotsRule(field == "allow", value, number))
 
     def choose(self, agents: Sequence[str]) -> Robots:
         for ours in (agents, ("*",)):
-            chosen: dict[int, _RobotsGroup] = {}
             named: dict[str, None] = {}  # in our order, since the first is the name we send
+            rules: dict[int, list[RobotsRule]] = {}
+            delays: dict[int, list[timedelta]] = {}
             for wanted in ours:
-                for name, group in self._members:
+                for name, its_rules, its_delays in self._members:
                     if _speaks_to(name, wanted):
-                        chosen[id(group)] = group
                         named[wanted] = None
-            if chosen:
-                delays = [group.delay for group in chosen.values() if group.delay is not None]
+                        rules[id(its_rules)] = its_rules
+                        delays[id(its_delays)] = its_delays
+            if named:
                 return Robots(
-                    [rule for group in chosen.values() for rule in group.rules],
+                    [rule for each in rules.values() for rule in each],
                     group=", ".join(named),
-                    crawl_delay=max(delays, default=None),
+                    # The longest delay wins, within a group and among groups.
+                    crawl_delay=max((delay for each in delays.values() for delay in each), default=None),
                     sitemaps=self._sitemaps,
                 )
         return Robots(sitemaps=self._sitemaps)
@@ -223,14 +231,25 @@ def _fields(body: bytes) -> Iterator[tuple[int, Field, str]]:
     if len(body) > len(cut):
         cut = whole_lines(cut)
     text = cut.decode("utf-16" if cut.startswith(_UTF_16) else "utf-8-sig", errors="replace")
+    has_markup = _MARKUP.search(text) is not None
+    if has_markup:
+        text = _TAG.sub(_without_tag, text)
     for number, line in enumerate(_LINE_END.split(text), 1):
-        found = _field(line.partition("#")[0].strip())
-        if found is not None:
-            yield number, found[0], _ODD.sub(_escape, found[1].strip())
+        for each in map(unescape, line.split(_BREAK)) if has_markup else (line,):
+            found = _field(each.partition("#")[0].strip())
+            if found is not None:
+                field, value = found[0], found[1].strip()
+                yield number, field, value if field == "agent" else _ODD.sub(_escape, value)
+
+
+def _without_tag(tag: re.Match[str]) -> str:
+    """Return what takes the place of a tag in a robots.txt that was written as a page; lines keep their numbers."""
+    is_inline = tag[1].lower().lstrip("/") in _INLINE
+    return ("" if is_inline else _BREAK) + "\n" * tag[0].count("\n")
 
 
 def _field(line: str) -> tuple[Field, str] | None:
-    """Return the field and the value of a line, or ``None`` if it is unknown.
+    """Return the field and the value of a line: "other" for an unknown field, ``None`` if there is none.
 
     A blank may stand for the colon if the value is one word, as in Google's parser. A Disallow may have more words: the
     line is ignored otherwise, and we would fetch more.
@@ -247,7 +266,7 @@ def _field(line: str) -> tuple[Field, str] | None:
         return field, value
     match = _WITHOUT_COLON.fullmatch(line)
     if match is None:
-        return None
+        return ("other", value) if colon and name != "host" else None  # "Host" is for the whole site, like "Sitemap"
     field, value = _FIELDS[match[1].lower()], match[2].strip()
     return (field, value) if field == "disallow" or len(value.split()) == 1 else None
 
@@ -255,7 +274,9 @@ def _field(line: str) -> tuple[Field, str] | None:
 def _speaks_to(line: str, ours: str) -> bool:
     """Return whether a user-agent line contains our product token."""
     if ours == "*":
-        return line.startswith("*")
+        # As in Google's parser, "* (all robots)" is the wildcard and "*OrkashBot*" is not. A byte that is not UTF-8 is
+        # mostly the no-break space of Latin-1.
+        return line[:1] == "*" and not line[1:2].strip().strip("\ufffd")
     named = _PRODUCT_END.split(line, maxsplit=1)[0].lower()
     wanted = _PRODUCT_END.split(ours, maxsplit=1)[0].lower()
     token = _TOKEN.match(named)
