@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable
+from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
+import pytest
 from tests.fetch.fakes import Clock, answer
 from tests.fetch.fetchers import Fake, Sink, fetcher, source
 
 from scoter.core.reply import Reply, Request
 from scoter.fetch.progress import Snapshot
 from scoter.fetch.queues.holds import KeptHolds
+from scoter.fetch.queues.policy import Policy
+from scoter.fetch.queues.slots import SERVED
+from scoter.fetch.queues.workbench import Workbench
 
 DAY = 86_400.0
 
@@ -132,7 +138,7 @@ def test_short_holds_are_stored_together() -> None:
     kept = KeptHolds(holds, clock, lambda: 5_000.0 + clock.now)
     for host in ("a", "b", "c"):
         kept.note(host, 1_005.0, 5.0)
-    kept.note("d", 1_000.5, 0.0)
+    kept.note("d", 1_000.0, 0.0)
 
     assert holds.writes == 0
     kept.save()
@@ -140,3 +146,55 @@ def test_short_holds_are_stored_together() -> None:
 
     assert holds.writes == 1
     assert holds.known == dict.fromkeys(("a", "b", "c"), (6005.0, 5.0))
+
+
+@pytest.mark.parametrize("delay", [0.01, 0.5, 1.0, 29.0, 31.0])
+def test_delay_of_any_length_is_stored_until_it_is_over(delay: float) -> None:
+    clock, holds = Clock(), MemoryHolds()
+    kept = KeptHolds(holds, clock, lambda: 5_000.0 + clock.now)
+    kept.note("a", clock.now + delay, delay)
+
+    kept.save()
+
+    assert holds.until("a") == pytest.approx(6_000.0 + delay)
+
+
+def test_short_hold_that_is_over_is_not_written() -> None:
+    clock, holds = Clock(), MemoryHolds()
+    kept = KeptHolds(holds, clock, lambda: 5_000.0 + clock.now)
+    kept.note("a", clock.now + 0.2, 0.2)
+    clock.now += 0.3
+
+    kept.save()
+
+    assert holds.writes == 0
+
+
+def test_crawl_delay_counts_from_the_request_for_robots_txt_also_for_the_next_fetch() -> None:
+    clock, holds = Clock(), MemoryHolds()
+    kept = KeptHolds(holds, clock, lambda: 5_000.0 + clock.now)
+    bench: Workbench[str] = Workbench(lambda key: Policy(delay=timedelta(seconds=1)), len, holds=kept)
+    bench.add("a", "robots.txt", clock.now)
+    bench.take(clock.now)
+    bench.done("a", SERVED, clock.now)
+
+    bench.set_crawl_delay("a", 20.0)
+    kept.save()
+
+    assert holds.known["a"] == (6_020.0, 20.0)
+
+
+async def test_first_request_of_the_next_fetch_keeps_a_delay_below_a_second() -> None:
+    times: list[float] = []
+
+    class Timed(Fake):
+        async def fetch(self, request: Request) -> Reply:
+            times.append(time.monotonic())
+            return await super().fetch(request)
+
+    holds = MemoryHolds()
+    for page in range(2):
+        await run(Timed(), holds, [f"http://calm.test/{page}"], 'fetch.delay="900ms"')
+
+    assert len(times) == 4  # each fetch asks for robots.txt first
+    assert min(after - before for before, after in pairwise(times)) >= 0.9

@@ -93,9 +93,8 @@ def verdicts(bodies: dict[str, bytes], google: Path) -> list[str]:
                 refused += google_allows and not allowed
                 if allowed and not google_allows:
                     fetched_against.append(f"{name}: {agent} fetches {url}, Google does not")
-    print(
-        f"{asked:,} verdicts: {len(fetched_against)} URLs fetched that Google refuses, {refused} refused that it fetches"
-    )
+    fetched = len(fetched_against)
+    print(f"{asked:,} verdicts: {fetched} URLs fetched that Google refuses, {refused} refused that it fetches")
     return fetched_against
 
 

@@ -1,8 +1,8 @@
 """Holds that outlive a fetch: a host that asked to be left alone for a day must not be asked by the next fetch.
 
 The workbench reports every hold. A long one, such as a Retry-After or a back-off, is stored at once. The short ones,
-mostly the delay after each request, are stored once a second and at the end, so that the first request of the next
-fetch keeps the delay after the last request of this one.
+mostly the delay after each request, are stored once a second and at the end, unless they are over by then, so that the
+first request of the next fetch keeps the delay after the last request of this one, however short it is.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 LONG: Final = 30.0  # seconds
-_SHORT: Final = 1.0  # seconds; shorter holds are over before anything is stored
 
 
 class HoldStore(Protocol):
@@ -46,10 +45,9 @@ class KeptHolds:
     def note(self, key: str, until: float, delay: float) -> None:
         """Note that a host is on hold; ``delay`` is its usual delay."""
         left = until - self._clock()
-        if left < _SHORT:
-            return
         if left < LONG:
-            self._short[key] = (until, delay)
+            if left > 0:
+                self._short[key] = (until, delay)
         else:
             self._short.pop(key, None)
             self._store.put([(key, self._unix(until), delay)])
@@ -59,11 +57,13 @@ class KeptHolds:
         self.deferred.update((key, self._unix(until)) for key, until in held.items())
 
     def save(self) -> None:
-        """Store the short holds."""
+        """Store the short holds that are not over."""
         if self._short:
-            rows = [(key, self._unix(until), delay) for key, (until, delay) in self._short.items()]
+            now, unix = self._clock(), self._wall()
+            rows = [(key, until - now + unix, delay) for key, (until, delay) in self._short.items() if until > now]
             self._short.clear()
-            self._store.put(rows)
+            if rows:
+                self._store.put(rows)
 
     def _unix(self, moment: float) -> float:
         return moment - self._clock() + self._wall()

@@ -218,7 +218,11 @@ class Workbench(Generic[T]):
 
     def set_crawl_delay(self, key: str, seconds: float | None) -> None:
         """Set the Crawl-delay of robots.txt, which the policy's minimum may lengthen; ``None`` if there is none."""
-        self._queue(key).set_crawl_delay(seconds)
+        queue = self._queue(key)
+        before = queue.hold
+        queue.set_crawl_delay(seconds)
+        if self._holds is not None and queue.hold > before:
+            self._holds.note(key, queue.hold, queue.usual_delay())
 
     def defer(self, key: str, until: float, *, by_policy: bool = False) -> None:
         """Put a host on hold until the given time, for instance while its robots.txt answers 5xx.
