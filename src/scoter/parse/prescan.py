@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import Any, Final
+from typing import Final
 
 import re2  # type: ignore[import-untyped]
 
@@ -85,35 +85,6 @@ _UNQUOTED = re.compile(rb"[^\t\n\f\r >]*+")
 _BEFORE_VALUE = re.compile(rb"[\t\n\f\r ]*+" + _VALUE)
 
 
-# Comments within a text: an empty one anywhere, others only if text follows. Comments that contain markup or quotes are
-# left to the parser.
-_EMPTY = rb"[ \[\]]?-->"
-_ANY = rb"[^<>\"']*-->"
-_MORE = rb"(?:<!--" + _ANY + rb")*"
-_COMMENT = rb"!--(?:" + _EMPTY + rb"|" + _ANY + _MORE + rb"([\t\n\f\r ]*[^<\t\n\f\r ])"
-_HAS_COMMENT = re2.compile(_COMMENT + rb")", _BYTES)  # begins with rare bytes, which RE2 finds fast
-# Adjacent comments before a tag are matched together if one of them is empty. Otherwise each search would rescan them.
-_COMMENTS = re2.compile(rb"<" + _COMMENT + rb"|" + _ANY + _MORE + rb"<!--" + _EMPTY + _MORE + rb")", _BYTES)
-_EMPTY_COMMENT = re.compile(rb"<!--" + _EMPTY)
-
-
-def without_comments(markup: bytes) -> bytes:
-    """Remove the comments that frameworks and authors leave within a text.
-
-    >>> without_comments(b"Page <!-- the number -->3")
-    b'Page 3'
-    """
-    if not _HAS_COMMENT.search(markup):
-        return markup
-    found: bytes = _COMMENTS.sub(_without_comments, markup)
-    return found
-
-
-def _without_comments(found: Any) -> bytes:
-    text: bytes | None = found[1]
-    return _EMPTY_COMMENT.sub(b"", found[0]) if text is None else text
-
-
 def is_harmless(body: bytes) -> bool:
     """Tell whether parsing a page is sure to take no more than about a second and 200 MB.
 
@@ -131,7 +102,6 @@ def is_harmless(body: bytes) -> bool:
         return False
     if size <= _SHORT and tags <= _FEW_TAGS:
         return True
-    body = without_comments(body)  # as the reader does: <<!-- -->b x> becomes <b x>
     watched = _WATCHED.findall(body)
     if tags > _FEW_TAGS and (len(watched) + _PLAIN) * tags > _MOST_REOPENED:
         return False
@@ -150,9 +120,8 @@ def is_partly_harmless(body: bytes) -> bool:
         return True
     if b"\0" in body or b"\x1b" in body:  # the part may end elsewhere once the page is decoded
         return False
-    whole = without_comments(body)
-    part = shallow_part(whole)
-    return part is not whole and is_harmless(part)
+    part = shallow_part(body)
+    return part is not body and is_harmless(part)
 
 
 def shallow_part(markup: bytes) -> bytes:

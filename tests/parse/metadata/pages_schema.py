@@ -225,6 +225,13 @@ CASES: tuple[Case, ...] = (
         site_name=("jsonld", "Coast"),
     ),
     case(
+        "jsonld_after_comments",
+        ld("""<!-- it's "quoted" --><!-- and another -->
+        {"@type": "Article", "headline": "Seals <!-- it's --> are back"}"""),
+        title=("jsonld", "Seals are back"),
+        type=("jsonld", "Article"),
+    ),
+    case(
         "jsonld_two_documents_in_one_script",
         ld('{"@type": "WebSite", "name": "Coast"} {"@type": "Article", "headline": "Seals"}'),
         title=("jsonld", "Seals"),

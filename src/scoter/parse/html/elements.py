@@ -9,9 +9,6 @@ from selectolax.lexbor import create_tag
 
 from scoter.parse.html.options import HtmlOptions
 
-VISITED: Final = ":not(div,p,li)"
-"""Selector of the elements that the walk visits: all but the most frequent ones that only start a new line."""
-
 
 def name_set(*lines: str) -> frozenset[str]:
     """Return the names in lines of text.
@@ -27,6 +24,8 @@ TEXT_LEVEL: Final = name_set(
     "s samp small span strike strong sub sup time tt u var wbr",
 )
 _NO_TEXT: Final = name_set("script style noscript template noframes noembed iframe svg")
+UNSEEN: Final = frozenset((0, 4))
+"""Lexbor's numbers for processing instructions and comments."""
 # Attributes that hold links. Nutch reads those of the first two lines, and forms if so configured.
 _LINK_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("a", "area", "link"), ("href",)),
@@ -64,7 +63,7 @@ def actions(options: HtmlOptions) -> tuple[dict[int, int], dict[int, LinkElement
     """Return the action for each element and the elements with links, both by Lexbor's numbers."""
     lines = frozenset(options.line_separators)
     kinds = {number(name): PIECE for name in TEXT_LEVEL if name not in lines}
-    kinds |= {number(name): OUT for name in _NO_TEXT}
+    kinds |= {number(name): OUT for name in _NO_TEXT} | dict.fromkeys(UNSEEN, OUT)
     kinds |= dict.fromkeys(HEADINGS, HEADING)
     kinds |= {number("title"): TITLE, number("meta"): META, number("base"): BASE, number("html"): ROOT}
     wanted = _LINK_ATTRIBUTES | ({"form": ("action",)} if options.form_actions else {})

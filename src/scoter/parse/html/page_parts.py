@@ -11,7 +11,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from scoter.core.page import EMPTY, Alternate, Heading
 from scoter.core.url import Url, join
 from scoter.parse.encoding import encode_query
-from scoter.parse.html.elements import HEADINGS
+from scoter.parse.html.elements import HEADINGS, UNSEEN
 from scoter.parse.robots_meta import concerns
 from scoter.parse.vectors import may_have_two_blanks
 
@@ -100,8 +100,7 @@ class PageParts:
             return
         name = attributes.get("name") or attributes.get("property")
         pragma = attributes.get("http-equiv")
-        # A refresh inside noscript is only for browsers without scripts.
-        if pragma is not None and pragma.strip().lower() == "refresh" and name_of(node.parent) != "noscript":
+        if pragma is not None and pragma.strip().lower() == "refresh":
             self.refresh = content
         name = pragma if name is None else name
         if name is None:
@@ -112,7 +111,7 @@ class PageParts:
             self.robots.append(content)
 
     def all_headings(self) -> tuple[Heading, ...]:
-        """Return the first headings; call this after the walk, when text nodes are in order."""
+        """Return the first headings; call this after the walk, when text nodes are in order and merged."""
         found = [
             Heading(HEADINGS[node.tag_id], text)
             for node in self.headings[: -MOST_HEADINGS - 1 : -1]
@@ -174,7 +173,7 @@ def separate(link: LexborNode, href: str, inline: Container[int]) -> None:
     """
     anchor, node = link.tag_id, link
     for _ in range(_DEEPEST):
-        before = node.prev
+        before = _previous(node)
         if before is None:
             parent = node.parent
             if parent is None or parent.tag_id not in inline:
@@ -198,7 +197,18 @@ def _last_inside(node: LexborNode, anchor: int, inline: Container[int]) -> Lexbo
         if found is None or found.tag_id == anchor or found.tag_id not in inline:
             break
         found = found.last_child
+        if found is not None and found.tag_id in UNSEEN:
+            found = _previous(found)
     return found
+
+
+def _previous(node: LexborNode) -> LexborNode | None:
+    """Return the sibling before a node; comments between them are removed."""
+    before = node.prev
+    while before is not None and before.tag_id in UNSEEN:
+        before.decompose(False)
+        before = node.prev
+    return before
 
 
 def name_of(node: LexborNode | None) -> str:
@@ -210,7 +220,6 @@ def whole_text(tree: LexborHTMLParser) -> str:
     body = tree.body
     if body is None:
         return ""
-    body.merge_text_nodes()
     text = body.text(separator=_BREAK, strip=True, skip_empty=True)
     for space in _SPACES:
         if space in text:

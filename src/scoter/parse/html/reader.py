@@ -1,8 +1,9 @@
 """Read an HTML page in one walk.
 
-Lexbor builds the tree, a selector lists its elements in page order, and one loop over that list does the rest. So that
-a single call returns the text, the loop unwraps text-level elements (``un<b>real</b>`` becomes one word) and removes
-those without text (scripts, styles). Each of the others ends a line.
+Lexbor builds the tree as a browser with scripts does, so that the content of a ``noscript`` is neither text nor markup.
+One loop over its elements and comments in page order does the rest. So that a single call returns the text, the loop
+unwraps text-level elements (``un<b>real</b>`` becomes one word) and removes comments and elements without text
+(scripts, styles). Each of the others ends a line.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from scoter.core.page import Content, Outlink, Page, Refresh
 from scoter.core.url import Url, join
@@ -30,14 +31,14 @@ from scoter.parse.html.elements import (
     ROOT,
     SCRIPT,
     TITLE,
-    VISITED,
+    UNSEEN,
     actions,
 )
 from scoter.parse.html.options import HtmlOptions
 from scoter.parse.html.page_parts import PageParts, name_of, separate, whole_text, words
 from scoter.parse.links import LinkJoiner
 from scoter.parse.mediatype import CONTROLS, LANGUAGE, SNIFFED
-from scoter.parse.prescan import shallow_part, without_comments
+from scoter.parse.prescan import shallow_part
 from scoter.parse.robots_meta import directives
 from scoter.parse.scripts import script_addresses
 
@@ -75,9 +76,8 @@ class HtmlReader:
         self._options = options
         kinds, self._link_elements = actions(options)
         self._kinds = bytes([kinds.get(number, _NOTHING) for number in range(_NUMBERS)])
-        self._within_text = frozenset(number for number, kind in kinds.items() if kind in (PIECE, ANCHOR))
+        self._within_text = UNSEEN.union(number for number, kind in kinds.items() if kind in (PIECE, ANCHOR))
         self._joiner = LinkJoiner()
-        self._selector = LexborCSSSelector()  # type: ignore[no-untyped-call]
         self._extras = {name: {options.element_name: name} for name in KINDS} if options.element_name else None
         self._about: PageMetadataReader | None = None
         if options.metadata:
@@ -91,9 +91,8 @@ class HtmlReader:
         options = self._options
         url = content.url
         source = decode_page(content.body, content.encoding, options.default_encoding)
-        whole = without_comments(source.utf8)
-        markup = shallow_part(whole)
-        tree = LexborHTMLParser(markup, options=_OPTIONS)
+        markup = shallow_part(source.utf8)
+        tree = LexborHTMLParser(markup, options=_OPTIONS, scripting=True)
         about = None
         if self._about is not None:
             language = content.metadata.get(LANGUAGE, "")
@@ -135,20 +134,20 @@ class HtmlReader:
                 content,
                 source,
                 MOST_LINKS if len(parts.links) > MOST_LINKS else 0,
-                shallow=0 if markup is whole else len(markup),
+                shallow=0 if markup is source.utf8 else len(markup),
             ),
         )
 
     def _walk(self, tree: LexborHTMLParser, parts: PageParts) -> None:
         """Visit each element once, from last to first, so that a script in a link is removed before the link is read.
 
-        Unwrapped and removed elements stay in the list and are still visited, such as the links in a ``noscript``.
+        Unwrapped and removed elements stay in the list and are still visited.
         """
         root = tree.root
         if root is None:
             return
         kinds, inline, links = self._kinds, self._within_text, parts.links
-        nodes = self._selector.find(VISITED, root)
+        nodes = [*root.traverse()]  # all but texts
         nodes.reverse()
         for node in nodes:
             number: int = node.tag_id
@@ -188,6 +187,8 @@ class HtmlReader:
             else:
                 self._rare(node, kind, parts)
         links.reverse()
+        if tree.body is not None:
+            tree.body.merge_text_nodes()
 
     def _link(self, node: LexborNode, number: int, kind: int, parts: PageParts) -> None:
         """Record the links of an element, the last one first, as the walk goes backwards."""

@@ -27,7 +27,7 @@ _NEVER: Final = name_set(
     "input textarea select button script style noscript template svg iframe head title link meta base object embed",
     "applet canvas datalist progress meter audio video map area frame frameset noframes noembed annotation",
     "annotation-xml source track param dialog -comment -undef !doctype",
-)
+) | {""}  # the name of a processing instruction
 _PLAIN: Final = name_set("b br em hr i strong tbody thead tr wbr")  # their attributes say nothing about the content
 _TITLES: Final = name_set("h1 h2 h3 h4 h5 h6 summary dt")  # a button inside one is its text
 _SAME: Final = {"amp-img": "img", "amp-anim": "img"}
@@ -99,7 +99,7 @@ Node: TypeAlias = Element | Text
 
 def read_tree(markup: bytes) -> Element:
     """Return the body of a page, measured, without elements that are never displayed."""
-    tree = LexborHTMLParser(markup, options=_OPTIONS)
+    tree = LexborHTMLParser(markup, options=_OPTIONS, scripting=True)
     body = tree.body
     root = Element("body", {})
     if body is None:

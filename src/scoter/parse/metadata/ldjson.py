@@ -20,7 +20,9 @@ MOST_DOCUMENTS: Final = 20
 
 # A string ends at its quote or at the end of the text, which keeps the search linear.
 _STRING: Final = r'"(?:[^"\\]++|\\.?)*+(?:"|\Z)'
-_OUTSIDE: Final = re.compile(_STRING + r"|/\*.*?(?:\*/|\Z)|//[^\n]*|<!--|-->|<!\[CDATA\[|\]\]>", re.DOTALL)
+# A comment may also wrap the document. Without < inside, the search for its end is linear.
+_COMMENTS: Final = r"/\*.*?(?:\*/|\Z)|//[^\n]*|<!--[^<{\[]*?-->"
+_OUTSIDE: Final = re.compile(f"{_STRING}|{_COMMENTS}|<!--|-->|<!\\[CDATA\\[|\\]\\]>", re.DOTALL)
 _COMMAS: Final = re.compile(_STRING + r"|,[\s,;]*+", re.DOTALL)
 # Valid escapes are matched too, so that the second of two backslashes does not begin another.
 _ESCAPE: Final = re.compile(r'(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\')

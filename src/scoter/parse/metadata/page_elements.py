@@ -29,7 +29,8 @@ _LINK: Final = create_tag("link").tag_id
 _TITLE: Final = create_tag("title").tag_id
 _QUERY: Final = 'meta,link,title,script[type*="ld+json" i]'
 _MOST_PIECES: Final = 500
-_UNSHOWN: Final = ("script", "style", "noscript", "template", "noembed", "iframe", "svg", "-comment")
+# Lexbor has no name for a processing instruction.
+_UNSHOWN: Final = ("script", "style", "noscript", "template", "noembed", "iframe", "svg", "-comment", "")
 _GROUPS: Final = ("og:image", "og:video", "og:audio")
 _NO_PICTURES: Final = (".mp4", ".m4v", ".webm", ".mov", ".ogv", ".avi", ".m3u8", ".mp3", ".m4a", ".ogg", ".wav")
 _HEADINGS: Final = 'h1,h2,h3,[class*="headline" i],[class*="title" i]'
