@@ -45,7 +45,7 @@ accepted.
 | `scoter config show` | print every value and its source |
 | `scoter config show --defaults` | print a complete file to start from |
 | `scoter config show --crawl DIR` | print the values that a crawl continues with |
-| `scoter config import-nutch conf -o scoter.toml` | convert Nutch's site file, index writers and exchanges |
+| `scoter config import-nutch conf -o scoter.toml` | convert Nutch's site file, rule files, index writers, exchanges |
 """
 _NUTCH = """\
 ## From Nutch to Scoter

@@ -6,14 +6,14 @@ Values go through the same reader as any setting, so the result always loads. Ho
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from scoter.config.nutch_names import FAMILIES, NO_COUNTERPART
-from scoter.config.nutch_values import Chains, active_plugins, chains_of, native
-from scoter.config.nutch_xml import XmlReader
+from scoter.config.nutch_site import properties
+from scoter.config.nutch_values import Chains, active_plugins, chains_of, listed_plugins, native
 from scoter.config.sections import SECTIONS, fields
 from scoter.config.settings import Field
 from scoter.config.sources import GivenValue, SettingOrigin
@@ -22,8 +22,10 @@ from scoter.config.values import accepts, read, write
 _REFERENCE: Final = re.compile(r"\$\{([^${}\s]{1,200})\}")
 _MOST_STEPS: Final = 20  # Hadoop, which reads these files for Nutch, stops there too
 _LONGEST_VALUE: Final = 65_536
-_DEFAULT_PLUGINS: Final = "indexer-solr"  # of those that matter here
-_OTHER_FILES: Final = ("indexer.indexwriters.file", "exchanges.exchanges.file")
+_DEFAULT_PLUGINS: Final = (
+    "protocol-http|urlfilter-regex|parse-(html|tika)|index-(basic|anchor)|indexer-solr|scoring-opic|"
+    "urlnormalizer-(pass|regex|basic)"
+)
 UNKNOWN: Final = "unknown Nutch property"
 
 
@@ -53,13 +55,19 @@ class Imported(msgspec.Struct, frozen=True):
     untranslated: tuple[Untranslated, ...]
 
 
-def import_nutch(xml_text: str | bytes, source_name: str, more: Sequence[Translated] = ()) -> Imported:
-    """Translate a Nutch site file; raise ``UsageError`` if it is not one.
+def import_nutch(xml_text: str | bytes, source_name: str) -> Imported:
+    """Translate a Nutch site file; raise ``UsageError`` if it is not one."""
+    return translate(properties(xml_text, source_name), source_name)
 
-    ``more`` are settings from other files, which override those of this one.
+
+def translate(
+    given: Mapping[str, str], source_name: str, more: Sequence[Translated] = (), elsewhere: Container[str] = ()
+) -> Imported:
+    """Translate the properties of a site file.
+
+    ``more`` are settings from other files, which override those of this one; ``elsewhere`` are the properties that
+    these settings stand for.
     """
-    # As in Hadoop, the last property with a name wins.
-    given = dict(properties(xml_text, source_name))
     by_name = {nutch: field for field in fields().values() for nutch in field.setting.nutch}
     chains = chains_of(given.get("plugin.includes"), given.get("plugin.excludes"))
     done: list[Translated] = []
@@ -69,7 +77,7 @@ def import_nutch(xml_text: str | bytes, source_name: str, more: Sequence[Transla
             done += _chain_rows(raw, chains)
             left += [Untranslated(name, piece, reason) for piece, reason in chains.untranslated]
             continue
-        if (name == "plugin.excludes" and "plugin.includes" in given) or (more and name in _OTHER_FILES):
+        if (name == "plugin.excludes" and "plugin.includes" in given) or name in elsewhere:
             continue
         field = by_name.get(name)
         try:
@@ -82,10 +90,19 @@ def import_nutch(xml_text: str | bytes, source_name: str, more: Sequence[Transla
     return Imported(_toml(source_name, done, left), tuple(done), tuple(left))
 
 
-def plugins_of(xml_text: str | bytes, source_name: str) -> frozenset[str]:
+def plugins_of(given: Mapping[str, str]) -> frozenset[str]:
     """Return the ids of the plug-ins that a site file activates, or that Nutch does if the file does not say."""
-    given = dict(properties(xml_text, source_name))
     return active_plugins(given.get("plugin.includes", _DEFAULT_PLUGINS), given.get("plugin.excludes", ""))
+
+
+def with_url_chains(given: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
+    """Add the URL filters and normalisers that Nutch activates if a site file does not say.
+
+    ``defaults`` is the content of nutch-default.xml, if known. The other plug-ins stay those of Scoter's defaults.
+    """
+    includes = defaults.get("plugin.includes", _DEFAULT_PLUGINS)
+    chains = [name for name in listed_plugins(includes) if name.startswith(("urlfilter-", "urlnormalizer-"))]
+    return {"plugin.includes": "|".join(chains), **given}
 
 
 def reason_without(name: str) -> str:
@@ -106,7 +123,7 @@ def _translated(field: Field, name: str, raw: str, given: Mapping[str, str], cha
     if field.setting.follows and _follows(field, raw):
         return Translated(name, raw, field.name, "", f"follows {field.setting.follows} unless set")
     between = given.get("index.static.fieldsep", "") if field.name == "index.static" else ""
-    value, note = native(field, _expanded(raw, given), between)
+    value, note = native(field, expanded(raw, given), between)
     if field.name in chains.named:
         value = chains.ordered(field.name, value)
     origin = SettingOrigin("file", "")
@@ -123,7 +140,7 @@ def _follows(field: Field, raw: str) -> bool:
     return raw in {f"${{{nutch}}}" for nutch in leader.setting.nutch}
 
 
-def _expanded(raw: str, given: Mapping[str, str]) -> str:
+def expanded(raw: str, given: Mapping[str, str]) -> str:
     """Put the values of other properties in place of ``${name}``."""
     text = raw
     for _ in range(_MOST_STEPS):
@@ -154,60 +171,23 @@ def _toml(source: str, done: list[Translated], left: list[Untranslated]) -> str:
         mine = [row for row in rows.values() if row.setting.startswith(f"{section}.") and row.value]
         if mine:
             lines += ["", f"[{section}]", *(_line(row) for row in mine)]
+    for table in sorted({_table(row) for row in rows.values() if row.setting.startswith("plugin.")}):
+        lines += ["", f"[{table}]", *(_line(row) for row in rows.values() if _table(row) == table)]
     if left:
         lines += ["", "# Not translated:"]
         lines += [f"# {one_line(row.nutch)} = {one_line(row.nutch_value)}: {row.reason}" for row in left]
     return "\n".join(lines) + "\n"
 
 
+def _table(row: Translated) -> str:
+    return row.setting.rpartition(".")[0]
+
+
 def _line(row: Translated) -> str:
     note = f" ({row.note})" if row.note else ""
-    return f"{row.setting.partition('.')[2]} = {row.value}  # {one_line(row.nutch)}{note}"
+    return f"{row.setting.rpartition('.')[2]} = {row.value}  # {one_line(row.nutch)}{note}"
 
 
 def one_line(text: Any) -> str:
     """Return the text without anything that could end a TOML comment."""
     return "".join(character if character.isprintable() else " " for character in str(text))
-
-
-_MOST_PROPERTIES: Final = 10_000
-_HINT: Final = "Pass a file such as Nutch's conf/nutch-site.xml."
-
-
-def properties(xml: str | bytes, source: str) -> list[tuple[str, str]]:
-    """Return the names and values of a site file's properties in their order."""
-    reader = _PropertyReader(source, _HINT)
-    reader.read(xml)
-    return reader.found
-
-
-class _PropertyReader(XmlReader):
-    """Collects ``configuration/property/{name,value}`` and rejects other files."""
-
-    def __init__(self, source: str, hint: str) -> None:
-        super().__init__(source, hint)
-        self.found: list[tuple[str, str]] = []
-        self._parts: dict[str, list[str]] = {}
-
-    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if len(self.path) == 1 and tag != "configuration":
-            raise self.refuse(f"starts with <{tag[:40]}> instead of <configuration>")
-        if self.path == ["configuration", "property"]:
-            self._parts = {}
-        elif self._is_part():
-            self._parts[tag] = []
-
-    def text(self, text: str) -> None:
-        if self._is_part():
-            self._parts[self.path[-1]].append(text)
-
-    def end(self) -> None:
-        if self.path == ["configuration", "property"]:
-            if len(self.found) >= _MOST_PROPERTIES:
-                raise self.refuse(f"more than {_MOST_PROPERTIES:,} properties")
-            name, value = ("".join(self._parts.get(part, [])).strip() for part in ("name", "value"))
-            if name:
-                self.found.append((name, value))
-
-    def _is_part(self) -> bool:
-        return self.path[:2] == ["configuration", "property"] and len(self.path) == 3

@@ -150,12 +150,14 @@ def chains_of(includes: str | None, excludes: str | None) -> Chains:
     return Chains({setting: tuple(names) for setting, names in named.items()}, tuple(untranslated))
 
 
+def listed_plugins(includes: str) -> list[str]:
+    """Return the ids of the plug-ins that ``plugin.includes`` selects, in its order."""
+    return _names(includes, {*PLUGINS, *UNTRANSLATED_PLUGINS}) if len(includes) <= _LONGEST else []
+
+
 def active_plugins(includes: str, excludes: str) -> frozenset[str]:
     """Return the ids of the plug-ins that ``plugin.includes`` and ``plugin.excludes`` select."""
-    if len(includes) + len(excludes) > _LONGEST:
-        return frozenset()
-    known = {*PLUGINS, *UNTRANSLATED_PLUGINS}
-    return frozenset(_names(includes, known)) - frozenset(_names(excludes, known))
+    return frozenset(listed_plugins(includes)) - frozenset(listed_plugins(excludes))
 
 
 def _names(expression: str, known: Iterable[str]) -> list[str]:

@@ -40,11 +40,12 @@ def user_agents(config: Config) -> Callable[[], str]:
     own = user_agent(config)
     if not config.agent.rotate:
         return lambda: own
-    names = _read_agents(config.agent.rotate_file)
+    names = read_agents(config.agent.rotate_file)
     return lambda: random.choice(names)
 
 
-def _read_agents(file: Path | None) -> list[str]:
+def read_agents(file: Path | None) -> list[str]:
+    """Return the User-Agents in the file that agent.rotate_file names."""
     where = "agent.rotate_file"
     if file is None:
         raise ConfigError("is not set, but agent.rotate is on", where=where, hint="Name a file with User-Agents.")
