@@ -27,7 +27,7 @@ def test_pending_segments_are_applied_once(tmp_path: Path, capsys: pytest.Captur
 
     assert scoter("updatedb", crawl.path) == 0
     assert capsys.readouterr().out.splitlines()[0] == (
-        f"{segment.name}: 1 fetched, 1 link; 1 new URL, 2 in the crawldb"
+        f"{segment.name}: 1 of 1 URL fetched, 1 link; 1 new URL, 2 in the crawldb"
     )
 
     assert scoter("updatedb", crawl.path) == 1

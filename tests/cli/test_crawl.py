@@ -77,8 +77,39 @@ def test_crawl_whose_seeds_all_fail_says_why(run: Run) -> None:
         "crawl", "mycrawl", "http://a.test/", "--rounds", "1", *(word for each in options for word in ("-D", each))
     )
 
+    assert done.code == 1
+    assert done.out.splitlines()[2].split()[2:5] == ["1", "0", "0"]  # URLs, fetched, new URLs
     assert "No page was fetched:\n  http://a.test/: robots_unreachable (robots.txt: unreachable" in done.err
     assert "To see more: scoter explain mycrawl http://a.test/\n" in done.err
+
+
+def test_crawl_that_has_its_pages_succeeds_when_nothing_is_due(run: Run) -> None:
+    with running(WebSpec(hosts=1, pages=2, page_bytes=1_000, trap_size=0)) as server:
+        options = [word for each in settings(server.port, "fetch.processes=1") for word in ("-D", each)]
+        first = run("crawl", "mycrawl", next(iter(server.web.seeds())), "--until-done", *options)
+        again = run("crawl", "mycrawl", *options)
+
+    assert (first.code, again.code) == (0, 0)
+    assert again.err.endswith(": nothing is due.\n")
+
+
+def test_crawl_without_any_page_does_not_succeed_when_nothing_is_due(run: Run) -> None:
+    options = [word for each in settings(1, "fetch.processes=1", "store.disk_floor=0B") for word in ("-D", each)]
+
+    first = run("crawl", "mycrawl", "http://a.test/", "--rounds", "1", *options)
+    again = run("crawl", "mycrawl", *options)
+
+    assert (first.code, again.code) == (1, 1)
+
+
+def test_hung_fetch_says_that_requests_got_no_answer(run: Run) -> None:
+    with running(WebSpec(hosts=1, pages=2, page_bytes=1_000, trap_size=0, latency=5)) as server:
+        options = [word for each in settings(server.port, "fetch.hung_after=1s") for word in ("-D", each)]
+        run("inject", "mycrawl", next(iter(server.web.seeds())), *options)
+        run("generate", "mycrawl", *options)
+        done = run("fetch", "mycrawl", "-D", "fetch.processes=1", *options)
+
+    assert ": 0 of 1 URL done. Ended without an answer: 1 request. No new request for" in done.err
 
 
 def test_crawl_reads_sitemaps_before_its_rounds_if_asked(run: Run) -> None:

@@ -77,9 +77,10 @@ async def test_hosts_of_an_address_share_a_queue_in_ip_mode() -> None:
     )
     names = [f"http://{name}.test/{page}" for page in range(5) for name in ("a", "b", "c", "p", "nobody")]
 
-    await running.run(source(names), sink)
+    last = await running.run(source(names), sink)
 
     assert sink.reasons() == {"page": 15, "refused_address": 5, "unresolved": 5}
+    assert (last.done, last.replies) == (25, {"fetched": 15, "refused_address": 5, "unresolved": 5})
     assert fake.most["all"] == 2
 
 

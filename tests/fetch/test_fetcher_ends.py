@@ -54,9 +54,10 @@ async def test_a_stop_does_not_wait_for_ever() -> None:
     running, task = await _held(Fake(), sink, urls(3, 3), active=3)
 
     running.stop(within=0.01)
-    await asyncio.wait_for(task, 5)
+    last = await asyncio.wait_for(task, 5)
 
     assert sink.reasons() == {"stopped": 9}
+    assert (last.done, last.interrupted) == (0, 3)  # the others were never requested
 
 
 async def test_stop_does_not_wait_for_a_silent_source() -> None:

@@ -40,7 +40,7 @@ from scoter.store.objects.copies import drop_copies
 
 _DISK_CHECK_INTERVAL = 5.0
 _MAX_FAILURES = 5
-_WITH_PAGE = frozenset({"fetched", "notmodified", "duplicate", "redir_temp", "redir_perm"})
+_WITH_PAGE = frozenset({"fetched", "notmodified", "duplicate"})
 
 
 class CrawlProgress(Struct, frozen=True, kw_only=True):
@@ -60,7 +60,10 @@ class RoundResult(Struct, frozen=True, kw_only=True):
 
     number: int
     segment: str
+    urls: int
+    """URLs that were requested, or refused before a request."""
     fetched: int
+    """Those of them that gave a page, or whose page had not changed."""
     pages: int
     new: int
     seconds: float
@@ -84,7 +87,7 @@ class CrawlResult(Struct, frozen=True, kw_only=True):
     is_done: bool
     by_status: dict[str, int]
     failures: tuple[FetchFailure, ...]
-    """If no page was ever fetched: the first URLs that failed in this run, and why."""
+    """If this run requested URLs but fetched no page: the first of them, and why."""
     deferred: dict[str, datetime]
     """Hosts on hold that still have URLs to fetch, and until when."""
     cpu: dict[str, float]
@@ -93,6 +96,13 @@ class CrawlResult(Struct, frozen=True, kw_only=True):
     """Hosts whose URLs were held back, because they look like a crawler trap."""
     hosts: tuple[NotableHost, ...] = ()
     """Hosts that stand out among those fetched from in this run."""
+
+    @property
+    def has_succeeded(self) -> bool:
+        """Whether this run fetched a page; or had none to fetch, because the crawl has fetched what is due."""
+        if self.rounds:
+            return any(each.fetched for each in self.rounds)
+        return self.is_done and bool(self.by_status.keys() & _WITH_PAGE)
 
 
 class CrawlLimits(Struct, frozen=True, kw_only=True):
@@ -208,6 +218,7 @@ class _CrawlRun(Struct):
             RoundResult(
                 number=self.number,
                 segment=segment.name,
+                urls=updated.outcomes,
                 fetched=updated.fetched,
                 pages=0 if fetched is None else fetched.pages,
                 new=updated.new,
@@ -350,7 +361,7 @@ class _CrawlRun(Struct):
             ended_by=why,
             is_done=is_done,
             by_status=by_status,
-            failures=() if by_status.keys() & _WITH_PAGE else tuple(islice(self._failures(), _MAX_FAILURES)),
+            failures=() if any(each.fetched for each in self.done) else tuple(islice(self._failures(), _MAX_FAILURES)),
             deferred=self._on_hold(),
             hosts=notable_hosts(self.engine, [self.directory.segment(each.segment) for each in self.done]),
             cpu=self._spent(),

@@ -30,6 +30,7 @@ from scoter.batch.worker.parts import recover_fetch
 from scoter.batch.worker.pool import FetchPool, WorkerDied
 from scoter.batch.worker.process import FetchTask, FetchTaskReport, assign_lists, share_limits
 from scoter.config import Config
+from scoter.core.reply import Reason
 from scoter.engine import Engine, source_of
 from scoter.errors import Defect, UsageError, UserError
 from scoter.fetch.progress import Snapshot
@@ -83,6 +84,8 @@ class FetchJobResult(Struct, frozen=True, kw_only=True):
     pages: int
     replies: dict[str, int]
     not_requested: dict[str, int]
+    interrupted: int = 0
+    """Requests that were in progress at the end, and got no answer."""
     deferred: dict[str, datetime] = {}
     """Hosts on hold whose URLs were not requested, and until when."""
     cpu: float = 0.0
@@ -310,6 +313,7 @@ class _WorkerReports:
         state = self.state()
         replies = sum((Counter(each.replies) for each in self._last.values()), Counter())
         not_requested = sum((Counter(each.not_requested) for each in self._ended.values()), Counter())
+        interrupted = sum(each.interrupted for each in self._last.values())
         return FetchJobResult(
             segment=segment,
             complete=all(each.complete for each in self._ended.values()),
@@ -317,7 +321,8 @@ class _WorkerReports:
             done=state.done,
             pages=state.pages,
             replies=dict(replies),
-            not_requested=dict(not_requested),
+            not_requested=dict(not_requested - Counter({Reason.STOPPED.value: interrupted})),
+            interrupted=interrupted,
             deferred={
                 host: datetime.fromtimestamp(until, UTC)
                 for each in self._ended.values()

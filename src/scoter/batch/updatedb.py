@@ -8,6 +8,7 @@ manifest of a crawldb version lists the segments applied to it, so that no segme
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -38,6 +39,7 @@ from scoter.batch.update import hooks, inputs, transition
 from scoter.batch.update.links import may_exceed
 from scoter.batch.urls.chains import UrlChains
 from scoter.config import Config
+from scoter.core.datum import FetchStatus, short_name
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Job, Rows, save_source
 from scoter.engine.sources import read_footer, with_positions
@@ -50,6 +52,7 @@ from scoter.store.tables import NewVersion, Table
 REPLACED = with_positions(pa.schema([("old_host", pa.utf8()), ("old_status", pa.utf8()), ("old_score", pa.float64())]))
 """What is needed of a replaced record."""
 _PLACES = "replaced"
+_SUCCESSES = (FetchStatus.SUCCESS, FetchStatus.NOTMODIFIED)
 
 
 class UpdateResult(Struct, frozen=True, kw_only=True):
@@ -58,7 +61,10 @@ class UpdateResult(Struct, frozen=True, kw_only=True):
     segments: tuple[str, ...]
     unparsed: tuple[str, ...]
     """Segments that were not parsed: their links are missing."""
+    outcomes: int
+    """URLs of the segments that were requested, or refused before a request."""
     fetched: int
+    """Those of them that gave a page, or whose page had not changed."""
     links: int
     urls: int
     urls_before: int
@@ -140,12 +146,15 @@ class CrawldbUpdate:
                 else:
                     engine.write(self._job(engine, shape, scratch.path, now), {**sources, inputs.NOW: now}, new)
                     manifest = new.commit(fresh)
-            fetched = sum(_rows(sources[f"{inputs.FETCH}{number}"]) for number in range(len(segments)))
+            outcomes, fetched = _count_outcomes(
+                engine, [sources[f"{inputs.FETCH}{each}"] for each in range(len(names))]
+            )
             links = _rows(sources[inputs.LINKS])
         settle(crawl, engine, self._config, now=now)
         return UpdateResult(
             segments=names,
             unparsed=tuple(each.name for each in segments if not each.is_parsed),
+            outcomes=outcomes,
             fetched=fetched,
             links=links,
             urls=manifest.rows,
@@ -353,6 +362,12 @@ def _count(engine: Engine, crawldb: TableSource, shape: inputs.UpdateShape, know
     rows = engine.read(crawldb)
     kept = rows.filter(~rows.status.isin(shape.purged)) if shape.purged else rows
     return int(only_row(engine.batches(kept.aggregate(urls=kept.url.nunique())))["urls"])
+
+
+def _count_outcomes(engine: Engine, fetches: Sequence[TableSource]) -> tuple[int, int]:
+    """Return how many URLs have an outcome in fetched segments, and how many of these are successes."""
+    counts = sum((Counter(count_statuses(engine, each)) for each in fetches), Counter())
+    return counts.total() - counts[schemas.DEFERRED], sum(counts[short_name(each)] for each in _SUCCESSES)
 
 
 def _count_replaced(engine: Engine, replaced: TableSource) -> dict[str, int]:

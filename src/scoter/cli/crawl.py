@@ -89,7 +89,7 @@ def command(
     are due, fetches and parses them, and updates the crawldb; the linkdb is updated at the end. A crawl can be
     interrupted at any time and continues where it stopped, with the same settings unless others are given. Ctrl-C, or
     a file named STOP in DIR, ends it after the requests in progress; a second Ctrl-C ends it at once. Exit codes: 1
-    if no URL was due, 130 after Ctrl-C.
+    if no page was fetched (but 0 if the crawl has pages and none is due yet), 130 after Ctrl-C.
 
     \b
     Example:
@@ -141,7 +141,7 @@ def command(
         raise UserError(f"the crawl stopped: {stopping.by}", hint="Free some space and run the same command again.")
     if stopping.is_interrupted:
         return INTERRUPTED
-    return 0 if done.rounds or stopping else NOTHING_TO_DO
+    return 0 if done.has_succeeded or stopping else NOTHING_TO_DO
 
 
 def _index(session: CrawlSession, config: Config) -> None:
@@ -235,6 +235,7 @@ def _print_summary(done: CrawlResult, seconds: float, crawl: CrawlDir) -> None:
         {
             "round": str(each.number),
             "segment": each.segment,
+            "URLs": f"{each.urls:,}",
             "fetched": f"{each.fetched:,}",
             "new URLs": f"{each.new:,}",
             "time": duration(round(each.seconds)),

@@ -102,12 +102,12 @@ def deferred_hosts(deferred: Mapping[str, datetime]) -> str:
 def _summary(done: FetchJobResult) -> str:
     by_frequency = sorted(done.replies.items(), key=lambda each: -each[1])
     replies = ", ".join(f"{number:,} {kind}" for kind, number in by_frequency)
-    text = f"{done.segment}: fetched {done.done:,} of {count(done.urls, 'URL')}" + (
-        f" ({replies})." if replies else "."
-    )
+    text = f"{done.segment}: {done.done:,} of {count(done.urls, 'URL')} done" + (f" ({replies})." if replies else ".")
     if done.not_requested:
         reasons = ", ".join(f"{number:,} {kind}" for kind, number in done.not_requested.items())
         text += f" Not requested: {reasons}."
+    if done.interrupted:
+        text += f" Ended without an answer: {count(done.interrupted, 'request')}."
     if done.deferred:
         text += f" {deferred_hosts(done.deferred)}"
     if done.end_reason:

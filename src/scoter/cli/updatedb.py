@@ -48,7 +48,9 @@ def command(directory: str, segments: tuple[str, ...], **choices: Any) -> int:
 def _print_summary(done: UpdateResult) -> None:
     segments = done.segments[0] if len(done.segments) == 1 else count(len(done.segments), "segment")
     urls = f"{count(done.new, 'new URL')}, {done.urls:,} in the crawldb"
-    click.echo(f"{segments}: {done.fetched:,} fetched, {count(done.links, 'link')}; {urls}")
+    click.echo(
+        f"{segments}: {done.fetched:,} of {count(done.outcomes, 'URL')} fetched, {count(done.links, 'link')}; {urls}"
+    )
     rows = [{"status": status, "URLs": f"{number:,}"} for status, number in sorted(done.statuses.items())]
     print_table(rows, ("status", "URLs"))
     for name in done.unparsed:

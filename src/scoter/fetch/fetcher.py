@@ -348,6 +348,7 @@ class Fetcher:
         try:
             reply = await self._service(request)
         except asyncio.CancelledError:
+            self._rates.interrupted += 1
             self._lost.append((data, Reason.STOPPED))
             raise
         finally:
@@ -374,10 +375,11 @@ class Fetcher:
 
     async def _deliver_lost(self) -> None:
         while (lost := self._next_lost()) is not None:
-            data, reason = lost
-            request = _decoder.decode(data)
+            request, reason = _decoder.decode(lost[0]), lost[1]
+            reply = Failed(request.url, reason, _DETAILS.get(reason, ""), blames_host=False)
+            self.count.note(reply)  # it never reached the stack, or was handed back
             try:
-                await self._deliver(request, Failed(request.url, reason, _DETAILS.get(reason, ""), blames_host=False))
+                await self._deliver(request, reply)
             except Exception as error:
                 self._fail(error)
                 return

@@ -48,11 +48,15 @@ class Count:
             reply = await service(request)
         finally:
             self.active -= 1
-        self.replies[kind_of(reply)] += 1
+        self.note(reply)
         exchange = reply.exchange
         if exchange is not None:
             self.bytes += len(exchange.body) + len(exchange.response_head)
         return reply
+
+    def note(self, reply: Reply) -> None:
+        """Count a reply by its kind; for those that did not come through the stack."""
+        self.replies[kind_of(reply)] += 1
 
 
 class Check:

@@ -34,6 +34,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     done: int = 0
     fetched: int = 0
     added: int = 0
+    interrupted: int = 0
+    """Requests that were ended while they were in progress, and handed back."""
     pages_per_second: float = 0.0
     kilobytes_per_second: float = 0.0
     errors: dict[str, int] = {}
@@ -63,6 +65,7 @@ class FetchRates:
         self.done = 0
         self.fetched = 0
         self.added = 0
+        self.interrupted = 0
         self.end_reason = ""
         self._marks: deque[tuple[float, int, int]] = deque([(now, 0, 0)])
 
@@ -100,6 +103,7 @@ class FetchRates:
             done=self.done,
             fetched=self.fetched,
             added=self.added,
+            interrupted=self.interrupted,
             pages_per_second=(self.fetched - pages) / passed if now > then else 0.0,
             kilobytes_per_second=(count.bytes - size) / passed / 1000 if now > then else 0.0,
             errors=errors,

@@ -158,7 +158,7 @@ class JobFiles:
             exit_code=self.exit_code() if is_over else None,
             schedule=record.schedule,
             result=self._result() if details else None,
-            last_lines=self.last_lines() if details or state == "failed" else [],
+            last_lines=self.last_lines() if details or state in ("failed", "nothing-to-do") else [],
         )
 
     def _result(self) -> Any:
