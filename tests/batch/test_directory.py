@@ -39,3 +39,10 @@ def test_path_that_is_not_utf_8_is_rejected_before_anything_is_created(tmp_path:
         CrawlDir.open(folder / "crawl")
 
     assert not folder.exists()
+
+
+def test_crawl_of_nutch_is_recognised() -> None:
+    with pytest.raises(UsageError, match="a crawl of Apache Nutch") as raised:
+        CrawlDir.open(Path(__file__).parents[2] / "examples" / "nutch-crawl")
+
+    assert "scoter import-nutch-crawl" in raised.value.hint

@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 import click
 
 from scoter.cli.invocation import INTERRUPTED, Invocation, common_options, invocation
-from scoter.cli.nutch_commands import counterpart, export_command, scoter_command
+from scoter.cli.nutch_commands import counterpart, nutch_answer
 from scoter.cli.output import note
-from scoter.errors import UsageError, UserError, did_you_mean, typed
+from scoter.errors import UsageError, UserError, did_you_mean
 
 # Name → module (or module:attribute) and one sentence. A module is imported when its command is used, so that
 # `scoter --help` and short commands start at once. A test compares the sentences with the commands' own help.
@@ -98,11 +98,6 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
 }
 MODULES = {name: found for group in COMMANDS.values() for name, found in group.items()}
 
-
-_LIKE_NUTCH = {
-    *(*COMMANDS["Batch crawl step by step"], *COMMANDS["Inspect a crawl"], *COMMANDS["Check rules"]),
-} - {"sql", "report", "explain"}
-"""Commands that Nutch has too, with other options."""
 
 DEFECT = 70
 _GC_THRESHOLD = 50_000  # new objects before the garbage collector runs
@@ -215,12 +210,18 @@ def run(arguments: list[str], options: Invocation) -> int:
 
 def _check_spelling(arguments: list[str]) -> None:
     """Answer a command line as Nutch spells it with the right command."""
-    if len(arguments) > 1 and (export := export_command(arguments)) is not None:
-        raise UsageError("this is spelled as in Nutch", hint=f"Run: scoter {' '.join(map(typed, export))}")
-    if arguments and arguments[0] in _LIKE_NUTCH:
-        meant = scoter_command(arguments, lambda name: {each for one in load_command(name).params for each in one.opts})
-        if meant is not None and meant != arguments:
-            raise UsageError("this is spelled as in Nutch", hint=f"Run: scoter {' '.join(map(typed, meant))}")
+    answer = nutch_answer(arguments, _takes_value)
+    if answer is not None and answer.commands != (tuple(arguments),):
+        raise UsageError("this is spelled as in Nutch", hint=str(answer))
+
+
+def _takes_value(name: str, word: str) -> bool | None:
+    """Return whether a word is an option of a command that is followed by a value; ``None`` if it is no option."""
+    known = [*load_command(name).params, *common_options()] if name in MODULES else []
+    for each in known:
+        if isinstance(each, click.Option) and word in (*each.opts, *each.secondary_opts):
+            return not each.is_flag and not each.count
+    return None
 
 
 def _suggestion(name: str) -> str:

@@ -124,6 +124,9 @@ class CrawlDir:
                         where=str(path),
                         hint=f"To start a crawl there: scoter inject {typed(path)} URL",
                     ) from None
+                if (found.crawldb / "current").exists():
+                    hint = f"To import it: scoter import-nutch-crawl {typed(path)} NEW-DIR"
+                    raise UsageError("a crawl of Apache Nutch", where=str(path), hint=hint) from None
                 raise UsageError(
                     f"not a crawl directory: it has no {MARKER}",
                     where=str(path),
