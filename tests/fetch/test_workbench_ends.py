@@ -88,8 +88,8 @@ def test_stats_explain_why_nothing_is_fetched() -> None:
         bench.done(host, FAILED if number < 3 else SERVED, 1.0)
 
     next_hosts = "next in 2.0 s: host10, host11, host12, …"
-    assert str(bench.stats(4.0)) == f"12 hosts waiting for their delay ({next_hosts}), 3 blocked, 36 queued"
-    assert repr(bench) == "Workbench(12 hosts waiting for their delay, 3 blocked, 36 queued)"
+    assert str(bench.stats(4.0)) == f"36 queued, 12 hosts waiting for their delay ({next_hosts}), 3 blocked"
+    assert repr(bench) == "Workbench(36 queued, 12 hosts waiting for their delay, 3 blocked)"
 
 
 def test_stats_count_ready_and_busy_hosts() -> None:
@@ -99,4 +99,4 @@ def test_stats_count_ready_and_busy_hosts() -> None:
     stats = bench.stats(0.0)
 
     assert (stats.ready, stats.busy, stats.waiting, stats.in_progress, stats.queued) == (1, 1, 0, 1, 2)
-    assert str(stats) == "1 in progress, 1 host ready, 1 host with all threads in use, 2 queued"
+    assert str(stats) == "2 queued, 1 in progress, 1 host ready, 1 host with all threads in use"

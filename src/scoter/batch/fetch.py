@@ -35,6 +35,7 @@ from scoter.engine import Engine, source_of
 from scoter.errors import Defect, UsageError, UserError
 from scoter.fetch.progress import Snapshot
 from scoter.fetch.protocols.request_headers import user_agent
+from scoter.fetch.queues.slots import sum_stats
 from scoter.store.disk import try_lock
 from scoter.store.objects.copies import local_file
 
@@ -254,7 +255,7 @@ def _run_on_cluster(run: _FetchRun) -> FetchJobResult:
 def _run_tasks(
     run: _FetchRun, pool: FetchPool | ClusterPool, tasks: Sequence[FetchTask], before: int
 ) -> FetchJobResult:
-    watch = _WorkerReports(total=run.segment.info().urls, before=before, on_progress=run.on_progress)
+    watch = WorkerReports(total=run.segment.info().urls, before=before, on_progress=run.on_progress)
 
     def end_reason() -> str:
         if run.slow is None or not watch.is_complete(len(tasks)):
@@ -269,7 +270,7 @@ def _run_tasks(
     return watch.done(run.segment.name)
 
 
-class _WorkerReports:
+class WorkerReports:
     """The reports of all workers."""
 
     def __init__(self, total: int, before: int, on_progress: Callable[[FetchProgress], None]) -> None:
@@ -296,6 +297,7 @@ class _WorkerReports:
 
     def state(self) -> FetchProgress:
         last = self._last.values()
+        troubles = dict.fromkeys(each.trouble for each in last)
         same = ("pages_per_second", "kilobytes_per_second", "active", "queued", "hosts")
         return FetchProgress(
             total=self._total + sum(each.added for each in last),
@@ -304,7 +306,7 @@ class _WorkerReports:
             errors=sum(sum(each.errors.values()) for each in last),
             errors_by_kind=dict(sum((Counter(each.errors) for each in last), Counter())),
             slowest=tuple(heapq.nlargest(_SLOWEST, chain(*(each.slowest for each in last)), key=itemgetter(1))),
-            why="; ".join(dict.fromkeys(each.why for each in last if each.why)),
+            why=", ".join(filter(None, (str(sum_stats([each.stats for each in last])), *troubles))),
             is_read=all(each.is_fed for each in last),
             **{name: sum(getattr(each, name) for each in last) for name in same},
         )

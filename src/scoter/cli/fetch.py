@@ -74,15 +74,18 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
 
 def fetch_progress(state: FetchProgress) -> str:
     """Return the progress of a fetch in one line."""
+    done, errors = f"{state.done:,} of {state.total:,}", count(state.errors, "error")
+    if state.why and not state.active:
+        # The reason comes early enough for a terminal of 80 columns; there are no rates to show.
+        return ", ".join([done, *([errors] if state.errors else []), state.why])
     left = state.seconds_left
     parts = [
-        f"{state.done:,} of {state.total:,}",
+        done,
         f"{state.pages_per_second:.1f} pages/s",
         f"{size(state.kilobytes_per_second * 1000)}/s",
-        count(state.errors, "error"),
+        errors,
         f"{state.active} active",
         *([f"{duration(round(left))} left"] if left is not None else []),
-        *([state.why] if state.why and not state.active else []),
     ]
     return ", ".join(parts)
 

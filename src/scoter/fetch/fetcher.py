@@ -155,7 +155,7 @@ class Fetcher:
         try:
             await self._run(source)
         finally:
-            self._publishers.publish("end", msgspec.structs.asdict(self.snapshot()))
+            self._publishers.publish("end", msgspec.to_builtins(self.snapshot()))
             self._publishers.close()
         if self._error is not None:
             raise self._error
@@ -445,6 +445,6 @@ class Fetcher:
                 self._on_snapshot(snapshot)
             except Exception as error:
                 self._fail(error)
-            self._publishers.publish("report", msgspec.structs.asdict(snapshot))
+            self._publishers.publish("report", msgspec.to_builtins(snapshot))
             if advice.action is not WatchdogAction.GO_ON:
                 self.stop(0.0 if advice.action is WatchdogAction.ABORT else STOP_WITHIN, advice.reason)

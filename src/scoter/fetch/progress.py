@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.core.reply import Fetched, Reply
 from scoter.fetch.filters import NOT_REQUESTED, Count, is_handed_back
@@ -46,6 +47,9 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     is_fed: bool = False
     """The source has ended."""
     why: str = ""
+    trouble: str = ""
+    """What is wrong here, if anything; part of ``why``."""
+    stats: QueueStats = QueueStats()
     end_reason: str = ""
 
     def __str__(self) -> str:
@@ -95,6 +99,7 @@ class FetchRates:
             marks.popleft()
         (then, pages, size), passed = marks[0], max(now - marks[0][0], 1e-9)
         replies = {kind: number for kind, number in count.replies.items() if kind not in _HANDED_BACK}
+        stats = replace(stats, queued=queued)  # including what waits on disk
         errors = {kind: number for kind, number in replies.items() if kind not in _NO_ERRORS}
         return Snapshot(
             active=stats.in_progress,
@@ -112,6 +117,8 @@ class FetchRates:
             hosts=stats.ready + stats.waiting + stats.busy,
             is_fed=is_fed,
             why=f"{stats}, {trouble}" if trouble else str(stats),
+            trouble=trouble,
+            stats=stats,
             end_reason=self.end_reason,
         )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from enum import StrEnum
+from itertools import chain
+from operator import itemgetter
 from typing import Final, Protocol, TypeVar
 
 from msgspec import Struct
@@ -105,7 +107,7 @@ class QueueStats(Struct, frozen=True, kw_only=True):
     """The workbench at one moment; ``str`` explains why nothing is being fetched.
 
     >>> print(QueueStats(queued=40, queues=15, waiting=12, blocked=3, next_in=1.25, next_hosts=("a.test", "b.test")))
-    12 hosts waiting for their delay (next in 1.2 s: a.test, b.test, …), 3 blocked, 40 queued
+    40 queued, 12 hosts waiting for their delay (next in 1.2 s: a.test, b.test, …), 3 blocked
     """
 
     queued: int = 0
@@ -126,13 +128,32 @@ class QueueStats(Struct, frozen=True, kw_only=True):
         hosts = f": {named}" if self.next_hosts else ""
         soon = "" if self.next_in is None or not self.waiting else f" (next in {self.next_in:.1f} s{hosts})"
         parts = [
+            f"{self.queued} queued",  # first, because the end may be cut off
             f"{self.in_progress} in progress" if self.in_progress else "",
             f"{count(self.ready, 'host')} ready" if self.ready else "",
             f"{count(self.waiting, 'host')} waiting for their delay{soon}" if self.waiting else "",
             f"{count(self.busy, 'host')} with all threads in use" if self.busy else "",
             f"{self.slowed} slowed" if self.slowed else "",
             f"{self.blocked} blocked" if self.blocked else "",
-            f"{self.queued} queued",
             "draining" if self.draining else "",
         ]
         return ", ".join(part for part in parts if part)
+
+
+_COUNTS: Final = ("queued", "queued_bytes", "queues", "in_progress", "ready", "waiting", "busy", "slowed", "blocked")
+_NAMED_TOGETHER: Final = 3
+
+
+def sum_stats(stats: Sequence[QueueStats]) -> QueueStats:
+    """Return the workbenches of several processes as one; it is draining if all of them are.
+
+    >>> print(sum_stats([QueueStats(draining=True), QueueStats(queued=190, waiting=2, next_in=1.0)]))
+    190 queued, 2 hosts waiting for their delay (next in 1.0 s)
+    """
+    nearest = sorted(((each.next_in, each.next_hosts) for each in stats if each.next_in is not None), key=itemgetter(0))
+    return QueueStats(
+        **{name: sum(getattr(each, name) for each in stats) for name in _COUNTS},
+        draining=bool(stats) and all(each.draining for each in stats),
+        next_in=nearest[0][0] if nearest else None,
+        next_hosts=tuple(chain.from_iterable(hosts for _, hosts in nearest))[:_NAMED_TOGETHER],
+    )
