@@ -16,6 +16,7 @@
     │   │   └── Unreachable     no response
     │   └── Unavailable     data cannot be stored at the moment; retried until it can
     │       ├── StoreUnavailable    the database
+    │       │   └── StoreDamaged        its file is damaged, empty or missing
     │       └── ContentUnavailable  the archive
     ├── Postponed           a hop of the live service was not made and will be retried (``scoter.live``)
     └── Defect              a bug in Scoter: shown with a traceback
@@ -104,6 +105,10 @@ class Unavailable(UserError):
 
 class StoreUnavailable(Unavailable):
     """The database cannot be read or written."""
+
+
+class StoreDamaged(StoreUnavailable):
+    """The file of the database is damaged, empty or missing; only a person can repair that."""
 
 
 class ContentUnavailable(Unavailable):

@@ -17,8 +17,10 @@ from msgspec import Struct
 
 from scoter.api import StageTimes, Statistics
 from scoter.core.reply import Failed, Gone
+from scoter.errors import Unavailable
 from scoter.live.context import Context
 from scoter.live.records import UrlRecord
+from scoter.live.sqlite.health import DatabaseHealth
 from scoter.web.keys import AccessControl
 
 Labels: TypeAlias = tuple[str, ...]
@@ -80,8 +82,11 @@ class Reading(Struct, frozen=True):
         return (self.label,) if self.label else ()
 
     def values(self) -> Mapping[Labels, float]:
-        """Return the current values by their labels."""
-        found = self.ask()
+        """Return the current values by their labels; none if they cannot be read, as from a damaged database."""
+        try:
+            found = self.ask()
+        except Unavailable:
+            return {}
         return {(of,): value for of, value in found.items()} if isinstance(found, Mapping) else {(): found}
 
     def lines(self) -> Iterator[str]:
@@ -267,13 +272,18 @@ class ServiceMetrics:
 
 
 class MetricsReport(Struct, frozen=True, kw_only=True):
-    """What a process counted since its last report; ``admitted`` are requests by key, for keys with a rate limit."""
+    """What a process counted since its last report.
+
+    ``admitted`` are requests by key, for keys with a rate limit; ``damage`` is what is wrong with the database.
+    """
 
     requests: list[tuple[tuple[str, ...], float]] = []
     seconds: Mapping[str, Buckets] = {}
     refused: list[tuple[tuple[str, ...], float]] = []
     uses: Mapping[str, datetime] = {}
     admitted: Mapping[str, int] = {}
+    read_failures: int = 0
+    damage: str = ""
 
 
 class LookupMetrics:
@@ -281,8 +291,15 @@ class LookupMetrics:
 
     clock = staticmethod(time.perf_counter)
 
-    def __init__(self, access: AccessControl, take_uses: Callable[[], Mapping[str, datetime]] = dict) -> None:
+    def __init__(
+        self,
+        access: AccessControl,
+        take_uses: Callable[[], Mapping[str, datetime]] = dict,
+        health: DatabaseHealth | None = None,
+    ) -> None:
         self._access = access
+        self._health = health
+        self._reported_failures = 0
         self._take_uses = take_uses
         self._begin()
 
@@ -302,12 +319,16 @@ class LookupMetrics:
 
     def take(self) -> MetricsReport:
         """Return the counts and reset them."""
+        failures = self._health.read_failures if self._health is not None else 0
         report = MetricsReport(
             requests=list(self._requests.values.items()),
             seconds=self._seconds.buckets(),
             refused=list(self._refused.values.items()),
             uses=self._take_uses(),
             admitted=self._access.take_admitted(),
+            read_failures=failures - self._reported_failures,
+            damage=self._health.damage if self._health is not None else "",
         )
+        self._reported_failures = failures
         self._begin()
         return report

@@ -59,6 +59,7 @@ class FakeComponents:
         self.cleanup = Task()
         self.metrics_receiver = Task()
         self.history = Task()
+        self.probe = Task()
 
 
 def running(parts: FakeComponents) -> CoreProcess:

@@ -16,7 +16,8 @@ from scoter.core.reply import LONGEST_RETRY_AFTER
 from scoter.live.clock import from_micros, to_micros, utc_now
 from scoter.live.keys import ApiKey, key_id_in, new_key, token_matches
 from scoter.live.sqlite.database import BUSY, DatabaseReader, ServiceDb
-from scoter.live.sqlite.writer import Change, store_error
+from scoter.live.sqlite.health import store_error
+from scoter.live.sqlite.writer import Change
 
 _decode_rule = msgspec.json.Decoder(DomainRule).decode
 

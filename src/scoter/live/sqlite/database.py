@@ -18,8 +18,9 @@ from typing import Any, Final, Self, TypeVar
 
 from scoter.errors import UsageError
 from scoter.live.clock import boot_id, lease_now, utc_now
+from scoter.live.sqlite.health import DatabaseHealth, require_file, store_error
 from scoter.live.sqlite.schema import FORMAT, WrongDatabase, check, free_leases, prepare
-from scoter.live.sqlite.writer import Change, DatabaseWriter, store_error
+from scoter.live.sqlite.writer import Change, DatabaseWriter
 from scoter.store.disk import disk_errors, make_folder, sync_file, sync_folder
 
 T = TypeVar("T")
@@ -44,11 +45,12 @@ class ServiceDb:
         lease_clock: Callable[[], float] = lease_now,
         boot: str | None = None,
         shared: bool = False,
+        traces: tuple[Path, ...] = (),
         most_waiting: int = _WAITING,
         busy: float = BUSY,
         apart: float = APART,
     ) -> None:
-        """Open or create the database.
+        """Open or create the database; ``traces`` prove that there was one (see ``require_file``).
 
         ``clock`` is wall time, ``lease_clock`` the clock of leases. Writes wait ``busy`` seconds for another process's
         lock. Commits start at least ``apart`` seconds from each other, so that writes share them.
@@ -59,13 +61,15 @@ class ServiceDb:
         with disk_errors("create the folder", path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(path, clock(), shared=shared)
+        self.health = DatabaseHealth(path)
         try:
+            require_file(path, traces)
             connection = _opened(path, busy, boot_id() if boot is None else boot, alone=not shared)
-            self.reader = DatabaseReader(path)
+            self.reader = DatabaseReader(path, health=self.health)
         except BaseException:
             os.close(self._lock)
             raise
-        self.writer = DatabaseWriter(connection, path, most_waiting=most_waiting, apart=apart)
+        self.writer = DatabaseWriter(connection, path, self.health, most_waiting=most_waiting, apart=apart)
 
     def __repr__(self) -> str:
         return f"ServiceDb({self.path}, {self.writer.counts.writes} writes in {self.writer.counts.commits} commits)"
@@ -102,9 +106,13 @@ class ServiceDb:
 class DatabaseReader:
     """A read-only connection. Queries take microseconds, so they run in the calling thread."""
 
-    def __init__(self, path: Path, *, mapped: int = 0) -> None:
-        """Map ``mapped`` bytes of the file into memory; they count towards the RSS of the process."""
+    def __init__(self, path: Path, *, mapped: int = 0, health: DatabaseHealth | None = None) -> None:
+        """Map ``mapped`` bytes of the file into memory; they count towards the RSS of the process.
+
+        ``health`` is told about failed reads.
+        """
         self._path = path
+        self._health = health or DatabaseHealth(path)
         hint = "Start the service with this folder first, or pass the folder of a service."
         try:
             # Not mode=ro: if no other process has the WAL open, a reader must create its index file.
@@ -133,14 +141,14 @@ class DatabaseReader:
         try:
             return self._connection.execute(query, parameters).fetchall()
         except sqlite3.Error as error:
-            raise store_error(error, self._path) from error
+            raise self._health.note_read(store_error(error, self._path)) from error
 
     def one(self, query: str, parameters: Sequence[Any] = ()) -> Any:
         """Return the first row of a query, or ``None``."""
         try:
             return self._connection.execute(query, parameters).fetchone()
         except sqlite3.Error as error:
-            raise store_error(error, self._path) from error
+            raise self._health.note_read(store_error(error, self._path)) from error
 
     def close(self) -> None:
         self._connection.close()

@@ -18,6 +18,7 @@ from xxhash import xxh3_64_intdigest
 from scoter.live.clock import from_micros, to_micros, utc_now
 from scoter.live.ports import StoredRecord
 from scoter.live.sqlite.database import DatabaseReader, ServiceDb
+from scoter.live.sqlite.health import DatabaseHealth
 
 # Mapped pages count towards RSS. With a million records, mapping 2 GB would make a get only a fifth faster.
 MAPPED: Final = 256 * 2**20
@@ -159,12 +160,18 @@ class SqliteMetadata(SqliteMetadataReader):
         return await self._db.write(change, durable=False)
 
 
-def open_readonly(path: Path, *, clock: Callable[[], datetime] = utc_now, mapped: int = MAPPED) -> SqliteMetadataReader:
+def open_readonly(
+    path: Path,
+    *,
+    clock: Callable[[], datetime] = utc_now,
+    mapped: int = MAPPED,
+    health: DatabaseHealth | None = None,
+) -> SqliteMetadataReader:
     """Open the records of a service for lookups, while another process may write them.
 
     ``mapped`` bytes of the file are mapped into memory; the pages that are read count towards this process's RSS.
     """
-    return SqliteMetadataReader(DatabaseReader(path, mapped=mapped), clock)
+    return SqliteMetadataReader(DatabaseReader(path, mapped=mapped, health=health), clock)
 
 
 def put_records(connection: sqlite3.Connection, rows: Sequence[StoredRecord], now: datetime) -> None:

@@ -15,7 +15,8 @@ from typing import Final, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from scoter.errors import Defect, ScoterError, StoreUnavailable
+from scoter.errors import StoreUnavailable
+from scoter.live.sqlite.health import DatabaseHealth, store_error
 from scoter.live.threaded_calls import BatchThread, ThreadedCall
 
 T = TypeVar("T")
@@ -37,11 +38,14 @@ class WriterCounts(Struct):
 class DatabaseWriter(BatchThread):
     """Applies changes in order; each is applied completely or not at all."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, *, most_waiting: int, apart: float) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, path: Path, health: DatabaseHealth, *, most_waiting: int, apart: float
+    ) -> None:
         """Start transactions at least ``apart`` seconds from each other; after an idle time at once."""
         super().__init__(f"writer of {path.name}", most_waiting=most_waiting, together=_TOGETHER)
         self._connection = connection
         self._path = path
+        self._health = health
         self._durable = True
         self._unchecked = 0
         self._apart = apart
@@ -65,8 +69,9 @@ class DatabaseWriter(BatchThread):
         """Apply a change and return its result after the commit. The change may run twice, if the first run rolls back.
 
         ``durable`` waits for the disk; without it a power failure may lose the change, but a kill does not. If the
-        caller is cancelled, the change may or may not be applied.
+        caller is cancelled, the change may or may not be applied. A damaged database is not written.
         """
+        self._health.require_sound()
         found: T = await self._call((change, durable))
         return found
 
@@ -144,32 +149,8 @@ class DatabaseWriter(BatchThread):
     def _translated(self, error: Exception) -> Exception:
         if not isinstance(error, sqlite3.Error):
             return error
-        translated = store_error(error, self._path)
+        translated = self._health.note(store_error(error, self._path))
         translated.__cause__ = error
         if isinstance(translated, StoreUnavailable):
             self._trouble = time.monotonic(), translated.message
         return translated
-
-
-_BROKEN = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-
-
-def store_error(error: sqlite3.Error, path: Path) -> ScoterError:
-    """Return the Scoter error for an error of SQLite."""
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the upper bits hold details
-    where = str(path)
-    if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
-        # On a full disk SQLite may fail to map its shared memory, and reports that as an I/O error.
-        hint = "Free disk space if the disk is full; accepted messages are safe, and work resumes by itself."
-        return StoreUnavailable(f"disk error: {error}", where=where, hint=hint)
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        hint = "Stop the other process that writes to the file; work resumes by itself."
-        return StoreUnavailable(f"another process has locked the database: {error}", where=where, hint=hint)
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH):
-        return StoreUnavailable(
-            f"cannot be written: {error}", where=where, hint="Check the owner and permissions of the file."
-        )
-    if code in _BROKEN:
-        hint = "Stop the service and restore a backup."
-        return StoreUnavailable(f"is damaged, or not a database: {error}", where=where, hint=hint)
-    return Defect(f"{path}: {error}")

@@ -26,6 +26,7 @@ from scoter.live.context import Context
 from scoter.live.parser_pool import ParserPool
 from scoter.live.pipeline import pipeline
 from scoter.live.scheduler import Scheduler
+from scoter.live.sqlite.probe import DatabaseProbe
 from scoter.live.sqlite.stores import SqliteStores
 from scoter.live.stages.parser import ResponseParser
 from scoter.live.workers.dispatcher import WorkerDispatcher
@@ -113,7 +114,10 @@ class CoreComponents:
             any_host=plan.any_host,
             origins=web.cors_origins,
         )
-        self.metrics_receiver = MetricsReceiver(folder.metrics_socket, self.metrics, access, stores.keys.add_uses)
+        self.probe = DatabaseProbe(stores.db)
+        self.metrics_receiver = MetricsReceiver(
+            folder.metrics_socket, self.metrics, access, stores.keys.add_uses, stores.db.health
+        )
         self.api = Api(
             Services(
                 sink=RoomCheckedSink(
@@ -153,7 +157,8 @@ class CoreComponents:
             return "No worker is running yet."
         if not self.floor.has_room():
             return "The disk is nearly full; messages are refused."
-        if why := self.scheduler.trouble or self.stores.db.writer.trouble:
+        db = self.stores.db
+        if why := db.health.damage or self.scheduler.trouble or db.writer.trouble or db.health.trouble:
             return f"Nothing can be stored: {why}."
         return ""
 
@@ -236,6 +241,8 @@ def readings(core: CoreComponents) -> tuple[Reading, ...]:
         Reading("scoter_writes_total", "Writes to the database.", counts("writes")),
         Reading("scoter_commits_total", "Commits of the database.", counts("commits")),
         Reading("scoter_write_failures_total", "Failed writes to the database.", counts("failures")),
+        Reading("scoter_read_failures_total", "Failed reads.", lambda: core.stores.db.health.read_failures),
+        Reading("scoter_store_damaged", "1 if damage is known.", lambda: bool(core.stores.db.health.damage)),
         Reading("scoter_streams", "Open event streams.", lambda: len(core.streams)),
         Reading("scoter_lookups_waiting", "Lookups that wait for a URL.", lambda: len(core.waiters)),
         Reading("scoter_deliveries_under_way", "Deliveries in progress.", lambda: len(core.webhooks)),

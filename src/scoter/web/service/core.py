@@ -34,7 +34,9 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
     live, folder = config.live, plan.folder
     folder.create()
     async with AsyncExitStack() as stack:
-        db = await stack.enter_async_context(ServiceDb(folder.database, apart=live.commit_apart.total_seconds()))
+        db = await stack.enter_async_context(
+            ServiceDb(folder.database, traces=folder.traces, apart=live.commit_apart.total_seconds())
+        )
         stores = SqliteStores(db, live)
         content = await stack.enter_async_context(
             WarcContent(folder.content, archive_info(config), size=live.archive_size, age=live.archive_age)
@@ -74,6 +76,7 @@ class CoreProcess:
             _named("cleanup", components.cleanup.run()),
             _named("metrics", components.metrics_receiver.run()),
             _named("history", components.history.run()),
+            _named("database check", components.probe.run()),
         ]
 
     async def until(self, link: SupervisorLink) -> int:

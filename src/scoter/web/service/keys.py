@@ -58,7 +58,7 @@ async def _keys(folder: ServiceFolder) -> AsyncIterator[SqliteKeys]:
     try:
         beside = ExternalDatabase(folder.database)
     except UsageError:  # no database yet, or an older one, which no running service uses
-        async with ServiceDb(folder.database) as db:
+        async with ServiceDb(folder.database, traces=folder.traces) as db:
             yield SqliteKeys(db)
         return
     try:
@@ -73,7 +73,7 @@ def upgrade_database(folder: ServiceFolder) -> None:
         try:
             DatabaseReader(folder.database).close()
         except UsageError:
-            ServiceDb(folder.database).close()
+            ServiceDb(folder.database, traces=folder.traces).close()
 
 
 def known_keys(folder: ServiceFolder) -> Sequence[ApiKey]:

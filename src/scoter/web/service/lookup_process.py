@@ -13,6 +13,7 @@ from functools import partial
 
 from scoter.live.sqlite.access import SqliteKeyReader
 from scoter.live.sqlite.database import DatabaseReader
+from scoter.live.sqlite.health import DatabaseHealth
 from scoter.live.sqlite.metadata import open_readonly
 from scoter.web.asgi import App, Cors
 from scoter.web.keys import AccessControl
@@ -31,11 +32,12 @@ from scoter.web.service.process import SupervisorLink, run_process
 async def work(plan: ServicePlan, link: SupervisorLink) -> int:
     """Answer lookups until told to stop."""
     folder, web = plan.folder, plan.config.web
-    reader = DatabaseReader(folder.database)
+    health = DatabaseHealth(folder.database)
+    reader = DatabaseReader(folder.database, health=health)
     keys = SqliteKeyReader(reader)
     access = AccessControl(keys, required=plan.needs_keys, any_host=plan.any_host)
-    with open_readonly(folder.database, mapped=plan.config.live.lookup_mapped) as records:
-        metrics = LookupMetrics(access, keys.take_uses)
+    with open_readonly(folder.database, mapped=plan.config.live.lookup_mapped, health=health) as records:
+        metrics = LookupMetrics(access, keys.take_uses, health)
         proxy = CoreProxy(
             folder.socket, most=web.passed_on, note=lambda: metrics.answered("passed on", 503, metrics.clock())
         )

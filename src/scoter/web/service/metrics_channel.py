@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from scoter.live.sqlite.health import DatabaseHealth
 from scoter.web.keys import AccessControl
 from scoter.web.metrics import LookupMetrics, MetricsReport, ServiceMetrics
 
@@ -37,11 +38,14 @@ class MetricsReceiver:
         metrics: ServiceMetrics,
         access: AccessControl,
         add_uses: Callable[[Mapping[str, datetime]], None],
+        health: DatabaseHealth | None = None,
     ) -> None:
+        """``health`` is told about failed reads in other processes."""
         self._path = path
         self._metrics = metrics
         self._access = access
         self._add_uses = add_uses
+        self._health = health
         self._unsent: dict[asyncio.StreamWriter, Counter[str]] = {}
 
     async def run(self) -> None:
@@ -76,6 +80,9 @@ class MetricsReceiver:
     def _add(self, sender: asyncio.StreamWriter, report: MetricsReport) -> None:
         self._metrics.add(report)
         self._add_uses(report.uses)
+        if self._health is not None:
+            self._health.read_failures += report.read_failures
+            self._health.note_damage(report.damage)
         for key, count in report.admitted.items():
             self._access.charge(key, count)
         own = self._access.take_admitted()

@@ -71,6 +71,11 @@ class ServiceFolder(Struct, frozen=True):
     def secret_path(self) -> Path:
         return self.root / "webhook.secret"
 
+    @property
+    def traces(self) -> tuple[Path, ...]:
+        """What exists only if the directory has had a database."""
+        return self.content, self.log, self.history
+
     def create(self, *, has_log: bool = True) -> None:
         """Create what does not exist yet; ``has_log`` if the process writes the log of outcomes."""
         check_utf8_path(self.root)
