@@ -17,5 +17,6 @@
 - ``content/``        the archive and the log of outcomes
 - ``reports/``        SQL reports over the log
 - ``clock``           wall time, and the clock of all leases
+- ``background``      threads and tasks whose failure ends the process
 - ``threaded_calls``  a thread that carries out the calls of coroutines
 """

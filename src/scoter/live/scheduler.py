@@ -98,22 +98,25 @@ class Scheduler:
 
     async def run(self) -> None:
         """Run until ``stop``, then return unfinished entries to the journal."""
-        renewing = asyncio.create_task(self._renew())
         try:
-            while not self._stopping:
-                self._awake.clear()
-                for entry in await self._open():
-                    self._begin(entry)
-                for job in self._shares.more(self._room()):
-                    self._start(job)
-                if not self._has_more or self._room() <= 0:
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(_POLL_EVERY):
-                            await self._awake.wait()
+            async with asyncio.TaskGroup() as group:  # without renewals nothing may start: one ends with the other
+                renewing = group.create_task(self._renew())
+                await self._run_entries()
+                renewing.cancel()
         finally:
-            renewing.cancel()
-            await asyncio.gather(renewing, return_exceptions=True)
             await self._give_back()
+
+    async def _run_entries(self) -> None:
+        while not self._stopping:
+            self._awake.clear()
+            for entry in await self._open():
+                self._begin(entry)
+            for job in self._shares.more(self._room()):
+                self._start(job)
+            if not self._has_more or self._room() <= 0:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_POLL_EVERY):
+                        await self._awake.wait()
 
     def stop(self) -> None:
         self._stopping = True

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from scoter.errors import Defect
+from scoter.live.background import VitalThread
 
 _log = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ class ThreadedCall(Struct, eq=False):
 class BatchThread(ABC):
     """Carries out queued calls, at most ``together`` at a time; at most ``most_waiting`` are queued.
 
+    If the thread itself fails, the process ends: callers would wait forever.
     A subclass starts ``_thread`` when it is ready.
     """
 
@@ -39,7 +41,7 @@ class BatchThread(ABC):
         self._room = asyncio.Semaphore(most_waiting)
         self._closed = False
         self._closing = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = VitalThread(self._run, name)
 
     def close(self) -> None:
         """Carry out queued calls, then end the thread. Blocks until done."""

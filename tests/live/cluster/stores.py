@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from tests.live.stores.fakes import Time
 
 from scoter.config import Config
+from scoter.live.background import VitalTasks
 from scoter.live.cluster.access import MessageIds
-from scoter.live.cluster.background import VitalTasks
 from scoter.live.cluster.cassandra import CassandraSession
 from scoter.live.cluster.consumer import GroupMember
 from scoter.live.cluster.deliveries import CassandraDeliveries, DeliveryFeed

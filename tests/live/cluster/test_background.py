@@ -1,13 +1,8 @@
-"""Threads and tasks that fail: they go on, or their process ends and the supervisor starts another one."""
+"""Threads that use Kafka go on after its errors."""
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -15,101 +10,9 @@ from tests.live.cluster.stores import until
 from tests.live.cluster.test_outcomes import announced, send, worker
 
 from scoter.config import Config
-from scoter.live.cluster.background import VitalTasks, VitalThread, call_in_loop
 from scoter.live.cluster.deliveries import CALLBACK, delivery_of
 from scoter.live.cluster.kafka import KafkaSender, OutgoingMessage, TopicNames, create_topics
 from scoter.live.cluster.tail import TopicTail
-from scoter.live.threaded_calls import BatchThread, ThreadedCall
-
-FAILING = """
-import asyncio, sys, time
-from scoter.live.cluster.background import VitalTasks, VitalThread
-
-def fail():
-    raise RuntimeError("of the thread")
-
-async def fail_later():
-    raise RuntimeError("of the task")
-
-async def main():
-    if sys.argv[1] == "thread":
-        VitalThread(fail, "reader").start()
-    else:
-        VitalTasks().spawn(fail_later())
-    await asyncio.sleep(60)
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.parametrize("kind", ["thread", "task"])
-def test_process_ends_if_a_vital_thread_or_task_fails(kind: str) -> None:
-    ended = subprocess.run([sys.executable, "-c", FAILING, kind], capture_output=True, text=True, timeout=50)
-
-    assert ended.returncode == 70
-    assert f"RuntimeError: of the {kind}" in ended.stderr
-    assert "this process ends" in ended.stderr
-
-
-async def test_cancelled_task_ends_nothing() -> None:
-    tasks = VitalTasks()
-    task = tasks.spawn(asyncio.sleep(60))
-    await tasks.close()
-
-    assert task.cancelled()
-    assert len(tasks) == 0
-
-
-async def test_call_in_the_event_loop_returns_or_raises() -> None:
-    loop, found = asyncio.get_running_loop(), []
-
-    def ask() -> None:
-        found.append(call_in_loop(loop, lambda: threading.current_thread().name, 30))
-        try:
-            call_in_loop(loop, lambda: 1 // 0, 30)
-        except ZeroDivisionError:
-            found.append("raised")
-        began = time.monotonic()
-        loop.call_soon_threadsafe(time.sleep, 0.3)
-        try:
-            call_in_loop(loop, lambda: None, 0.03)
-        except TimeoutError:
-            found.append("late" if time.monotonic() - began < 10 else "hangs")
-
-    thread = VitalThread(ask, "asking")
-    thread.start()
-    await until(lambda: not thread.is_alive())
-
-    assert found == [threading.current_thread().name, "raised", "late"]
-
-
-class _Doubling(BatchThread):
-    """Doubles numbers; fails as a whole if it gets a zero."""
-
-    def __init__(self) -> None:
-        super().__init__("doubling", most_waiting=10, together=5)
-        self._thread.start()
-
-    async def double(self, number: int) -> int:
-        found: int = await self._call(number)
-        return found
-
-    def _carry_out(self, batch: Sequence[ThreadedCall]) -> None:
-        for call in batch:
-            call.result = call.work * (2 // call.work and 2)
-
-    def _finish(self) -> None:
-        pass
-
-
-async def test_failing_batch_fails_its_calls_and_no_others() -> None:
-    doubling = _Doubling()
-
-    with pytest.raises(ZeroDivisionError):
-        await doubling.double(0)
-
-    assert await doubling.double(2) == 4
-    doubling.close()
 
 
 def test_callback_that_is_no_text_is_skipped() -> None:

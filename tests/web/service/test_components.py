@@ -17,6 +17,7 @@ import pytest
 from scoter.config import load
 from scoter.core.url import canonical
 from scoter.errors import UsageError
+from scoter.live.background import DEFECT
 from scoter.parse import ContentParser, Parsed, make_content
 from scoter.web.metrics import Counter, Histogram, Reading, ServiceMetrics
 from scoter.web.server import HttpServer, open_sockets
@@ -24,7 +25,7 @@ from scoter.web.service.components import CoreComponents, live_config, readings
 from scoter.web.service.core import CoreProcess
 from scoter.web.service.keys import known_keys, make_key, parse_scopes, revoke_key
 from scoter.web.service.plan import ServiceFolder
-from scoter.web.service.process import DEFECT, READY, SupervisorLink
+from scoter.web.service.process import READY, SupervisorLink
 
 
 class Task:

@@ -101,6 +101,30 @@ def test_processes_end_with_the_supervisor_and_the_next_service_continues(web: S
         assert announced(second, "orphaned") == Counter(urls)
 
 
+def test_core_whose_writer_thread_dies_is_replaced_and_loses_nothing(
+    web: SimServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = tmp_path / "end the writer"
+    monkeypatch.setenv("DYING_THREAD", str(request))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent / "dying_thread"))
+    urls = PAGES[90:100]
+    with (tmp_path / "log").open("w+") as log, service(tmp_path / "live", web.port, log=log) as live:
+        live.wait_until_ready()
+        (core,) = live.pids(CORE)
+
+        request.touch()
+        live.another(CORE, than=core)
+        live.wait_for(lambda: live.submit(*urls, id="afterwards").status == 202)
+        records = [live.record(url) for url in urls]
+        live.stop()
+        log.seek(0)
+        said = log.read()
+
+    assert {record["state"] for record in records} == {"ok"}
+    assert "restarting the core, which ended (exit code 70)" in said
+    assert "the thread writer of service.sqlite has failed" in said
+
+
 def is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] != "Z"

@@ -3,7 +3,6 @@
 - ``kafka``      connections to Kafka: options, errors, the sender of messages, topics
 - ``messages``   what is in the topics, and the dead-letter topic
 - ``faults``     what goes wrong with the servers: one log line each, and counts
-- ``background``  threads and tasks whose failure ends the process
 - ``offsets``    which messages of a partition are done (pure)
 - ``consumer``   the partitions of a group's member, and their messages
 - ``intake``     accepted URLs, as an api writes them

@@ -22,8 +22,8 @@ from typing import Any, Final, Protocol, TypeAlias
 from msgspec import Struct
 
 from scoter.config.sections.cluster import KafkaClusterSettings
+from scoter.live.background import VitalThread, call_in_loop, end_process
 from scoter.live.clock import lease_now
-from scoter.live.cluster.background import VitalThread, call_in_loop, end_process
 from scoter.live.cluster.faults import FAULTS, kafka_fault
 from scoter.live.cluster.kafka import client_options, is_fatal, note_error, quiet_logger, store_trouble
 from scoter.live.cluster.offsets import PartitionOffsets, decoded_offsets

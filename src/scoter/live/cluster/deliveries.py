@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.errors import ScoterError
+from scoter.live.background import VitalTasks
 from scoter.live.clock import lease_now, utc_now
-from scoter.live.cluster.background import VitalTasks
 from scoter.live.cluster.cassandra import CassandraSession
 from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
 from scoter.live.cluster.faults import FAULTS, FaultKind

@@ -20,8 +20,8 @@ from scoter.config import Config
 from scoter.core.reply import Reply
 from scoter.core.url import queue_key
 from scoter.errors import ScoterError
+from scoter.live.background import VitalTasks
 from scoter.live.clock import lease_now, utc_now
-from scoter.live.cluster.background import VitalTasks
 from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
 from scoter.live.cluster.delays import SharedDelays
 from scoter.live.cluster.faults import FAULTS, FaultKind

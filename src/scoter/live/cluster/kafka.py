@@ -18,7 +18,7 @@ from msgspec import Struct
 from scoter.config.sections.cluster import CassandraSettings, KafkaClusterSettings
 from scoter.config.sections.live import LiveSettings
 from scoter.errors import ConfigError, StoreUnavailable, UsageError
-from scoter.live.cluster.background import VitalThread
+from scoter.live.background import VitalThread
 from scoter.live.cluster.faults import FAULTS, kafka_fault
 from scoter.live.records import Priority
 

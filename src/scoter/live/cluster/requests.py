@@ -18,6 +18,7 @@ from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.core.reply import Failed, Reason
 from scoter.core.url import queue_key
 from scoter.errors import ScoterError, StoreUnavailable
+from scoter.live.background import BackgroundTasks
 from scoter.live.cluster.consumer import ReceivedMessage
 from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.cluster.kafka import REPLY_PARTITIONS, KafkaSender, OutgoingMessage, TopicNames
@@ -127,7 +128,7 @@ class FetcherPool:
         partition = reply_partition(name)
         self._tail = TopicTail(settings, self._names.replies, partition, self._receive, name=f"{name}-replies")
         self._large = large_replies(settings.bodies)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
         self.unreadable = 0
 
     def __iter__(self) -> Iterator[HopMaker]:
@@ -145,15 +146,10 @@ class FetcherPool:
 
     async def close(self, within: float) -> None:
         await self._tail.close()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(work)
 
     def _receive(self, messages: Sequence[ReceivedMessage]) -> None:
         for message in messages:

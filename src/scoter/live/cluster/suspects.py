@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from scoter.live.cluster.background import VitalTasks
+from scoter.live.background import VitalTasks
 from scoter.live.cluster.consumer import Place
 
 MOST_TRIALS: Final = 4

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.errors import StoreUnavailable
-from scoter.live.cluster.background import VitalThread
+from scoter.live.background import VitalThread
 from scoter.live.cluster.consumer import Place, ReceivedMessage
 from scoter.live.cluster.faults import FAULTS, FaultKind
 from scoter.live.cluster.kafka import (

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any, Final, Protocol, Self
 
 from scoter.config import Config
 from scoter.errors import Defect, UsageError
+from scoter.live.background import BackgroundTasks, VitalTasks, VitalThread
 from scoter.live.workers.domains import DomainQueue, QueuedHop
 from scoter.live.workers.lease import take_over
 from scoter.live.workers.limits import WorkerLimits, worker_config
@@ -130,7 +130,8 @@ class WorkerPool:
         self._assignment = ShardAssignment(self._shards, lease=self._lease, silence=SILENCE)
         self._workers: dict[int, WorkerHandle] = {}
         self._dead: list[Path] = []  # lock files of dead workers, kept until another worker has written its own
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = BackgroundTasks()
+        self._vital_tasks = VitalTasks()
         self._quick_deaths = 0
         self._is_stopping = False
         self.started = 0
@@ -163,7 +164,7 @@ class WorkerPool:
             )
         since = await take_over(self._folder, self._now)
         self._assignment = ShardAssignment(self._shards, lease=self._lease, silence=SILENCE, since=since)
-        self.spawn(self._run_ticks())
+        self._vital_tasks.spawn(self._run_ticks())
         for _ in range(self._processes):
             await self._start()
 
@@ -186,10 +187,8 @@ class WorkerPool:
         with suppress(TimeoutError):
             async with asyncio.timeout(within + 1.0):
                 await asyncio.gather(*(worker.gone.wait() for worker in workers))
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._tasks.close()
+        await self._vital_tasks.close()
         workers = list(self._workers.values())
         for worker in workers:
             worker.kill()
@@ -197,9 +196,7 @@ class WorkerPool:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine in the background until the pool is closed."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(work)
 
     async def _start(self) -> None:
         self.started += 1
@@ -275,7 +272,7 @@ class WorkerPool:
                 self._joined.set()
             self._quick_deaths = self._quick_deaths + 1 if now - worker.started_at < _LONG_LIFE else 0
             pause = min(_FIRST_RESTART * 2.0 ** min(self._quick_deaths, _MAX_DOUBLINGS), _SLOWEST_RESTART)
-            self.spawn(self._start_again(pause))
+            self._vital_tasks.spawn(self._start_again(pause))
         self._owner.lost(worker)
         if not self._is_stopping:  # afterwards: the next holder of its shards must know which domains are on hold
             self._do(self._assignment.tick(now))
@@ -357,7 +354,7 @@ class WorkerHandle:
 
         try:
             worker._frames = await frames_over(ours, lambda message: on_message(worker, message), left)
-            threading.Thread(target=wait, name=f"wait-{process.pid}", daemon=True).start()
+            VitalThread(wait, f"wait-{process.pid}").start()
         except BaseException:
             if worker._frames is None:
                 ours.close()

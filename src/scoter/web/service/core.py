@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from scoter.errors import ScoterError
 from scoter.heap import collect_less, keep_memory
+from scoter.live.background import DEFECT, VitalTasks
 from scoter.live.content.archive import WarcContent
 from scoter.live.parser_pool import ParserPool
 from scoter.live.sqlite.database import ServiceDb
@@ -20,7 +21,7 @@ from scoter.store.arrow import limit_arrow_memory
 from scoter.web.server import HttpServer, listen_locally
 from scoter.web.service.components import CoreComponents, archive_info, live_config
 from scoter.web.service.plan import ServicePlan
-from scoter.web.service.process import DEFECT, SupervisorLink, run_process
+from scoter.web.service.process import SupervisorLink, run_process
 
 _DELIVERY_GRACE: Final = 3.0
 _log = logging.getLogger("scoter.web.service.core")  # __name__ is "__main__"
@@ -81,15 +82,17 @@ class CoreProcess:
 
     async def until(self, link: SupervisorLink) -> int:
         """Run until told to stop or until a task ends; return the exit code."""
-        ready = _named("readiness", self._report_ready(link))
+        vital = VitalTasks()
+        vital.spawn(self._report_ready(link))
         stopping = asyncio.create_task(link.stopping.wait())
         await asyncio.wait((stopping, *self._tasks), return_when=asyncio.FIRST_COMPLETED)
         failed = [task for task in self._tasks if task.done()]
         for task in failed:
-            _log.critical("the core ends because its task %r ended", task.get_name(), exc_info=task.exception())
+            error = None if task.cancelled() else task.exception()
+            _log.critical("the core ends because its task %r ended", task.get_name(), exc_info=error)
         link.stop()
-        for each in (ready, stopping):
-            each.cancel()
+        stopping.cancel()
+        await vital.close()
         await self._end()
         return DEFECT if failed else 0
 

@@ -6,11 +6,11 @@ reads the database directly and keeps answering lookups while there is no core.
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import sys
 from functools import partial
 
+from scoter.live.background import VitalTasks
 from scoter.live.sqlite.access import SqliteKeyReader
 from scoter.live.sqlite.database import DatabaseReader
 from scoter.live.sqlite.health import DatabaseHealth
@@ -47,10 +47,11 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         public = socket.socket(fileno=int(sys.argv[2]))
         keep_alive = round(web.kept_alive.total_seconds())
         server = HttpServer(served, [public], limits=web, keep_alive=keep_alive, note=metrics.refused)
-        reporting = asyncio.create_task(send_metrics(folder.metrics_socket, metrics, access))
+        vital = VitalTasks()
+        vital.spawn(send_metrics(folder.metrics_socket, metrics, access))
         link.report_ready()
         await server.run_until(link.stopping)
-        reporting.cancel()
+        await vital.close()
         proxy.close()
     reader.close()
     return 0

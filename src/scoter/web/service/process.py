@@ -27,9 +27,9 @@ from typing import Final
 import uvloop
 
 from scoter.errors import UserError
+from scoter.live.background import DEFECT, VitalTasks
 from scoter.web.service.plan import ServicePlan
 
-DEFECT: Final = 70
 USER_ERROR: Final = 2
 END_WITHIN: Final = 20.0
 """Seconds in which a process must end, or is killed."""
@@ -114,11 +114,10 @@ def run_process(name: str, work: Work) -> None:
 async def _run(name: str, work: Work, plan: ServicePlan, link: socket.socket) -> int:
     link_end = SupervisorLink(link)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, link_end.stop)
-    listening = asyncio.create_task(link_end.listen())
-    silence = plan.config.live.silence
-    heartbeats = (
-        asyncio.create_task(link_end.send_heartbeats(silence.total_seconds() / HEARTBEATS)) if silence else None
-    )
+    vital = VitalTasks()
+    vital.spawn(link_end.listen())
+    if silence := plan.config.live.silence:
+        vital.spawn(link_end.send_heartbeats(silence.total_seconds() / HEARTBEATS))
     try:
         return await work(plan, link_end)
     except UserError as error:
@@ -128,9 +127,7 @@ async def _run(name: str, work: Work, plan: ServicePlan, link: socket.socket) ->
         _log.exception("the %s ends because of a defect", name)
         return DEFECT
     finally:
-        listening.cancel()
-        if heartbeats is not None:
-            heartbeats.cancel()
+        await vital.close()
 
 
 def _plan(link: socket.socket) -> ServicePlan:

@@ -18,9 +18,9 @@ from contextlib import suppress
 from itertools import chain
 from typing import Final
 
+from scoter.live.background import DEFECT, VitalTasks
 from scoter.web.service.plan import ServicePlan, ServiceRole
 from scoter.web.service.process import (
-    DEFECT,
     END_WITHIN,
     HEARTBEATS,
     READY,
@@ -113,16 +113,16 @@ class SupervisedProcess:
                 send_plan(ours, self._plan)
             ours.setblocking(False)
             detector = self._detector_of(process)
-            tasks = [asyncio.create_task(self._join(ours, detector))]
+            tasks = VitalTasks()
+            tasks.spawn(self._join(ours, detector))
             if detector is not None:
-                tasks.append(asyncio.create_task(self._kill_if_stalled(detector)))
+                tasks.spawn(self._kill_if_stalled(detector))
             if self._stopping.is_set():
                 self.stop()
             try:
                 return await process.wait()
             finally:
-                for task in tasks:
-                    task.cancel()
+                await tasks.close()
                 self._process = None
 
     async def _join(self, link: socket.socket, detector: StallDetector | None) -> None:

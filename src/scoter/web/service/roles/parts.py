@@ -14,6 +14,7 @@ import msgspec
 
 from scoter.config import Config
 from scoter.errors import StoreUnavailable
+from scoter.live.background import DEFECT
 from scoter.live.cluster.cassandra import CassandraSession
 from scoter.live.cluster.clocks import ClusterClock
 from scoter.live.cluster.consumer import GroupMember, Place, ReceivedMessage
@@ -30,7 +31,7 @@ from scoter.live.cluster.kafka import (
 from scoter.live.cluster.messages import DeadLetter
 from scoter.live.cluster.rules import KafkaRules
 from scoter.web.service.plan import ServicePlan
-from scoter.web.service.process import DEFECT, SupervisorLink, Work
+from scoter.web.service.process import SupervisorLink, Work
 
 _RETRY: Final = 2.0
 _TRIM_EVERY: Final = 60.0

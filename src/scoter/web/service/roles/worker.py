@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from scoter.heap import collect_less, keep_memory
-from scoter.live.cluster.background import VitalTasks
+from scoter.live.background import VitalTasks
 from scoter.live.cluster.consumer import GroupMember
 from scoter.live.cluster.intake import intake_message
 from scoter.live.cluster.journal import WorkerJournal

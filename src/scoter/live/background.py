@@ -1,7 +1,7 @@
 """Threads and tasks that a process cannot do without: if one of them fails, the process ends.
 
-A process that went on without its thread would keep its partitions and do nothing with them. The supervisor starts a
-new process instead.
+A process that went on without its writer thread would accept requests that nobody answers; one without the thread that
+reads Kafka would keep its partitions and do nothing with them. The supervisor starts a new process instead.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, wait
 from typing import Any, Final, NoReturn
 
-_EXIT_CODE: Final = 70
+DEFECT: Final = 70
+"""The exit code of a process that ends because of a defect."""
 _SLICES: Final = 3
 _log = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ _log = logging.getLogger(__name__)
 def end_process(why: str, error: BaseException | None = None) -> NoReturn:
     """End this process at once; log the reason."""
     _log.critical("this process ends: %s", why, exc_info=error)
-    os._exit(_EXIT_CODE)
+    os._exit(DEFECT)
 
 
 def call_in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], Any], within: float) -> Any:
@@ -61,8 +62,8 @@ class VitalThread(threading.Thread):
                 end_process("a thread has failed")
 
 
-class VitalTasks:
-    """Tasks in the background; if one raises an exception, the process ends."""
+class BackgroundTasks:
+    """Tasks in the background; if one raises an exception, it is logged."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -86,4 +87,14 @@ class VitalTasks:
     def _check(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            end_process("a task has failed", error)
+            self._failed(error)
+
+    def _failed(self, error: BaseException) -> None:
+        _log.error("defect in a task", exc_info=error)
+
+
+class VitalTasks(BackgroundTasks):
+    """Tasks in the background; if one raises an exception, the process ends."""
+
+    def _failed(self, error: BaseException) -> None:
+        end_process("a task has failed", error)
