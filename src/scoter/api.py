@@ -21,9 +21,11 @@ LONGEST_URL: Final = 8_192
 LONGEST_KEY_NAME: Final = 200
 
 ONE_LINE: Final = r"^[^\x00-\x1f\x7f]+(?![\s\S])"
+TENANT: Final = r"^([a-z0-9][a-z0-9_-]{0,62})?(?![\s\S])"
 DURATION: Final = r"^[0-9]{1,5}(\.[0-9]{1,3})?(ms|s|m)?(?![\s\S])"
 PATTERN_MESSAGES: Final = {
     ONE_LINE: "Expected a single line of text without control characters",
+    TENANT: "Expected lower-case letters, digits, hyphens and underscores, at most 63",
     DURATION: "Expected a duration such as 500ms, 5s or 1m",
 }
 """The error messages for texts that do not match a pattern."""
@@ -88,7 +90,7 @@ class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A message: text that contains links, a list of URLs, or both. Messages with the same ID count once."""
+    """A message: text that contains links, a list of URLs, or both. With the same ID it counts once per tenant."""
 
     id: MessageId | None = None
     text: Annotated[str, Meta(max_length=100_000)] = ""
@@ -107,6 +109,7 @@ class Outcome(StrEnum):
     ACCEPTED = "accepted"
     KNOWN = "known"  # submitted before with the same ID
     REFUSED = "refused"  # the queue is full
+    CONFLICT = "conflict"  # its ID belongs to a message with other content
 
 
 class UnusableUrl(Struct, frozen=True):
@@ -257,9 +260,13 @@ class DomainRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class DeliveryInfo(Struct, frozen=True, kw_only=True):
-    """A webhook delivery that was not received: why it failed last, and when it is tried again or was given up."""
+    """A webhook delivery that was not received: why it failed last, and when it is tried again or was given up.
+
+    ``callback`` is only the origin of the URL if the delivery is another tenant's.
+    """
 
     id: str
+    tenant: str
     callback: str
     message: str
     url: str
@@ -348,6 +355,7 @@ class KeyOrder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ]
     scopes: Annotated[tuple[KeyScope, ...], Meta(min_length=1, max_length=3)]
     rate: Annotated[float, Meta(gt=0, le=1_000_000)] | None = None
+    tenant: Annotated[str, Meta(pattern=TENANT, description="Whose messages, events and deliveries the key sees.")] = ""
 
 
 class KeyInfo(Struct, frozen=True, kw_only=True):
@@ -359,6 +367,7 @@ class KeyInfo(Struct, frozen=True, kw_only=True):
     rate: float | None
     created: Instant
     last_used: Instant | None
+    tenant: str
 
 
 class NewKey(KeyInfo, frozen=True, kw_only=True):

@@ -104,6 +104,13 @@ def test_invalid_batch_is_not_retried(clients: Clients) -> None:
     assert len(service.asked) == 1
 
 
+def test_conflict_of_a_single_message_does_not_end_the_submission(clients: Clients) -> None:
+    with FakeService(problem(409, "id-conflict"), receipts) as service:
+        found = list(clients(service).submit_many(messages(2), batch=1))
+
+    assert [receipt.status for receipt in found] == [Outcome.CONFLICT, Outcome.ACCEPTED]
+
+
 def test_only_refused_messages_are_retried(clients: Clients) -> None:
     with FakeService(refusing("1", "3"), receipts) as service:
         found = list(clients(service).submit_many(messages(5)))

@@ -57,17 +57,23 @@ def serve_role(folder: ServiceFolder, role: str, host: str, port: int, **keys: A
 
 
 async def _manage_keys(
-    *, new_key: str | None, scopes: str, rate: float | None, revoke_key: str | None, **_: Any
+    *,
+    new_key: str | None,
+    scopes: str,
+    rate: float | None,
+    tenant: str | None,
+    revoke_key: str | None,
+    **_: Any,
 ) -> int:
     from scoter.live.cluster.access import CassandraKeys
     from scoter.live.cluster.cassandra import CassandraSession
-    from scoter.web.service.keys import parse_scopes
+    from scoter.web.service.keys import check_tenant, parse_scopes
 
     async with CassandraSession(invocation().config.cassandra) as session:
         keys = CassandraKeys(session)
         await keys.read()
         if new_key is not None:
-            key, token = await keys.create(new_key, parse_scopes(scopes), rate)
+            key, token = await keys.create(new_key, parse_scopes(scopes), rate, check_tenant(tenant or ""))
             if invocation().json:
                 print_json({**key_object(key), "token": token})
             else:

@@ -31,6 +31,11 @@ _OPTIONS = (
         type=click.FloatRange(0, 1_000_000, min_open=True),
         help="With --new-key: requests allowed per second.",
     ),
+    click.option(
+        "--tenant",
+        metavar="NAME",
+        help="With --new-key: whose messages, events and deliveries the key sees (`scoter serve` only).",
+    ),
     click.option("--revoke-key", metavar="ID", help="Revoke an API key, and exit."),
     click.option("--list-keys", is_flag=True, help="List the API keys, and exit."),
 )
@@ -52,15 +57,18 @@ def manage_keys(
     new_key: str | None,
     scopes: str,
     rate: float | None,
+    tenant: str | None,
     revoke_key: str | None,
     list_keys: bool,
 ) -> int | None:
     """Do what an option asks for and return the exit code; ``None`` if the command should serve."""
     if sum(map(bool, (new_key, revoke_key, list_keys))) > 1:
         raise UsageError("--new-key, --revoke-key and --list-keys cannot be combined")
-    only_with("--new-key", new_key is not None, "--scopes", "--rate")
+    only_with("--new-key", new_key is not None, "--scopes", "--rate", "--tenant")
+    if tenant and command != "serve":
+        raise UsageError("only the live service has tenants", where="--tenant")
     if new_key is not None:
-        return _make_key(folder, new_key, scopes, rate)
+        return _make_key(folder, new_key, scopes, rate, tenant or "")
     if revoke_key is not None:
         return _revoke_key(command, folder, revoke_key)
     if list_keys:
@@ -70,17 +78,18 @@ def manage_keys(
     return None
 
 
-def _make_key(folder: ServiceFolder, name: str, scopes: str, rate: float | None) -> int:
-    from scoter.web.service.keys import make_key, parse_scopes
+def _make_key(folder: ServiceFolder, name: str, scopes: str, rate: float | None, tenant: str) -> int:
+    from scoter.web.service.keys import check_tenant, make_key, parse_scopes
 
     if rate is not None and math.isnan(rate):
         raise UsageError("this is not a number", where="--rate", hint="For example: --rate 50")
-    key, token = asyncio.run(make_key(folder, name, parse_scopes(scopes), rate))
+    key, token = asyncio.run(make_key(folder, name, parse_scopes(scopes), rate, check_tenant(tenant)))
     if invocation().json:
         print_json({**key_object(key), "token": token})
     else:
         print(token)
-        note(f"Created key {key.id} for {name} ({', '.join(key.scopes)}). The token is not shown again.")
+        of = f" of {tenant}" if tenant else ""
+        note(f"Created key {key.id} for {name}{of} ({', '.join(key.scopes)}). The token is not shown again.")
     return 0
 
 
@@ -114,7 +123,8 @@ def _list_keys(folder: ServiceFolder) -> int:
 def key_line(key: ApiKey) -> str:
     """Return a key as a line of a list."""
     used = f"last used {key.last_used:%Y-%m-%d %H:%M}" if key.last_used else "never used"
-    return f"{key.id}  {','.join(key.scopes):17}  {used:27}  {visible(key.name)}"
+    of = f"  (tenant {key.tenant})" if key.tenant else ""
+    return f"{key.id}  {','.join(key.scopes):17}  {used:27}  {visible(key.name)}{of}"
 
 
 def key_object(key: ApiKey) -> dict[str, Any]:
@@ -124,6 +134,7 @@ def key_object(key: ApiKey) -> dict[str, Any]:
         "name": key.name,
         "scopes": list(key.scopes),
         "rate": key.rate,
+        "tenant": key.tenant,
         "created": key.created.isoformat(),
         "last_used": key.last_used.isoformat() if key.last_used else None,
     }

@@ -260,14 +260,14 @@ class SubmitRun:
         self._messages += 1
         self._urls += len(receipt.entries)
         self._unusable += len(receipt.unusable)
-        self._refused += receipt.status is Outcome.REFUSED
+        self._refused += receipt.status in (Outcome.REFUSED, Outcome.CONFLICT)
         if self._wait:
             keys = {(receipt.id, url) for url in receipt.entries}
             self._open |= keys - self._early
             self._early -= keys
         if self._json and not self._wait:
             print_json(receipt)
-        elif not self._is_bulk or receipt.status is Outcome.REFUSED:
+        elif not self._is_bulk or receipt.status in (Outcome.REFUSED, Outcome.CONFLICT):
             self._print_receipt(receipt)
         awaited = f" · {len(self._open):,} awaited" if self._wait else ""
         speed = rate(self._messages, time.monotonic() - self._began)
@@ -284,11 +284,13 @@ class SubmitRun:
         if receipt.status is Outcome.REFUSED:
             why = f": too many URLs of {receipt.domain} are waiting" if receipt.domain else ""
             self._status.note(f"refused{why}")
+        if receipt.status is Outcome.CONFLICT:
+            self._status.note(f"refused: the ID {visible(receipt.id)} belongs to a message with other content")
         for each in receipt.unusable:
             self._status.note(f"not accepted: {visible(each.url)}: {visible(each.why)}")
         if receipt.left_out:
             self._status.note(f"not accepted: {count(receipt.left_out, 'more URL')} in the same message")
-        if receipt.status is not Outcome.REFUSED and not receipt.entries and not receipt.unusable:
+        if receipt.status not in (Outcome.REFUSED, Outcome.CONFLICT) and not receipt.entries and not receipt.unusable:
             self._status.note("no URL found")
         if not self._wait:
             self._status.clear()

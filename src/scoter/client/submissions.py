@@ -22,6 +22,7 @@ PATIENCE: Final = 60.0
 _FIRST_PAUSE: Final = 0.5
 _LONGEST_PAUSE: Final = 10.0
 _DEFAULT_DELAY: Final = 5.0
+_CONFLICT: Final = 409
 _SAME_BATCH: Final = 1.0  # seconds: delayed messages that are due within this time are sent together
 _CHUNK: Final = 64 * 1024
 
@@ -93,6 +94,9 @@ class SubmissionBatcher:
         try:
             receipts = yield from submit_batch([each.message for each in taken], pause)
         except ClientError as error:
+            if error.problem.status == _CONFLICT and len(taken) == 1:  # the answer to a single message
+                self._has_answered = True
+                return [Receipt(id=taken[0].message.id or "", status=Outcome.CONFLICT, entries={})]
             # If it never answered, the address is probably wrong.
             if not error.is_transient or (isinstance(error, Unreachable) and not self._has_answered):
                 raise

@@ -14,6 +14,7 @@
 - ``cluster/``        the stores, queues and fetchers of a service on several machines
 - ``journal_rules``   rules of the journal that do not depend on the database
 - ``keys``            API keys
+- ``tenants``         whose messages, events and deliveries are whose
 - ``content/``        the archive and the log of outcomes
 - ``reports/``        SQL reports over the log
 - ``clock``           wall time, and the clock of all leases

@@ -15,6 +15,7 @@ from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
 from scoter.live.ports import Accepted, DomainRuleStore, MessageIntake
 from scoter.live.records import Message
+from scoter.live.tenants import tenant_of
 
 _LATER = 30.0
 _SOONEST, _LATEST = 5.0, 3600.0  # bounds, in seconds, of the retry time for a full domain
@@ -29,14 +30,17 @@ class Backlog(Protocol):
 
     def waiting_of(self, domain: str) -> int: ...
 
+    def waiting_for(self, tenant: str) -> int: ...
+
     def is_done(self, message: str) -> bool | None: ...
 
 
 class Overloaded(Struct, frozen=True):
-    """The backlog is full: that of ``domain``, or the whole service's if ``domain`` is empty."""
+    """The backlog is full: that of ``domain``, the sender's (``is_tenant``), or the whole service's."""
 
     retry_after: float
     domain: str = ""
+    is_tenant: bool = False
 
 
 class Taken(Struct, frozen=True, kw_only=True):
@@ -65,13 +69,15 @@ class Acceptance:
         self._most = config.live.urls_per_message
         self._backlog_most = config.live.backlog
         self._domain_most = config.live.backlog_per_domain
+        self._tenant_most = config.live.backlog_per_tenant
         self._delay = config.fetch.delay.total_seconds()
         self._intake = intake
         self._backlog = backlog
         self._rules = rules
         self._on_accepted = on_accepted
-        # URLs being written, by domain: messages that arrive together must not each claim the same space.
-        self._coming: dict[str, int] = {}
+        # URLs being written, by domain and by tenant: messages that arrive together must not each claim the same space.
+        self._coming: Counter[str] = Counter()
+        self._coming_for: Counter[str] = Counter()
         self._coming_in_all = 0
 
     async def take(self, messages: Sequence[Message]) -> Sequence[TakeResult]:
@@ -80,14 +86,14 @@ class Acceptance:
         names = set()
         for message in messages:
             each = self._read(message)
-            refusal = self._refusal(each.urls)
+            refusal = self._refusal(each)
             # A repeated message needs no space, and must not be refused.
             if refusal is not None and message.id not in names and self._backlog.is_done(message.id) is None:
                 found.append(refusal)
                 continue
             found.append(each)
             names.add(message.id)
-            self._expect(each.urls, 1)
+            self._expect(each, 1)
         read = [each for each in found if isinstance(each, _ExtractedUrls)]
         try:
             wanted = [(each.message, [url.text for url in each.urls]) for each in read]
@@ -95,7 +101,7 @@ class Acceptance:
         finally:
             # The journal counts them now, or they were not accepted.
             for each in read:
-                self._expect(each.urls, -1)
+                self._expect(each, -1)
         if read:
             self._on_accepted()
         return [
@@ -105,16 +111,15 @@ class Acceptance:
             for each in found
         ]
 
-    def _expect(self, urls: Sequence[Url], more: int) -> None:
+    def _expect(self, found: _ExtractedUrls, more: int) -> None:
         """Add URLs to those being written, or remove them if ``more`` is -1."""
-        self._coming_in_all += more * len(urls)
-        for url in urls:
-            domain = url.domain
-            left = self._coming.get(domain, 0) + more
-            if left:
-                self._coming[domain] = left
-            else:
-                del self._coming[domain]
+        self._coming_in_all += more * len(found.urls)
+        tenant = tenant_of(found.message.id)
+        for url in found.urls:
+            for coming, name in ((self._coming, url.domain), (self._coming_for, tenant)):
+                coming[name] += more
+                if not coming[name]:
+                    del coming[name]
 
     def _read(self, message: Message) -> _ExtractedUrls:
         """Find the distinct URLs of a message, in order."""
@@ -146,13 +151,19 @@ class Acceptance:
         rule = self._rules.get(url.domain)
         return f"{rule.domain} is blocked" if rule is not None and rule.blocked else ""
 
-    def _refusal(self, urls: Sequence[Url]) -> Overloaded | None:
+    def _refusal(self, found: _ExtractedUrls) -> Overloaded | None:
         """Return why URLs cannot be accepted now, or ``None``. An empty backlog accepts any message."""
+        urls = found.urls
         waiting = self._backlog.waiting() + self._coming_in_all
         if waiting and urls and waiting + len(urls) > self._backlog_most:
             return Overloaded(_LATER)
+        if self._tenant_most < self._backlog_most:
+            tenant = tenant_of(found.message.id)
+            waiting = self._backlog.waiting_for(tenant) + self._coming_for[tenant]
+            if waiting and urls and waiting + len(urls) > self._tenant_most:
+                return Overloaded(_LATER, is_tenant=True)
         for domain, more in Counter(url.domain for url in urls).items():
-            waiting = self._backlog.waiting_of(domain) + self._coming.get(domain, 0)
+            waiting = self._backlog.waiting_of(domain) + self._coming[domain]
             if waiting and waiting + more > self._domain_most:
                 return Overloaded(self._until_room(domain, waiting, more), domain)
         return None

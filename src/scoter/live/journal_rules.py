@@ -10,7 +10,7 @@ from scoter.core.domain import registered_domain
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.ports import JournalEntry
-from scoter.live.records import State, UrlRecord
+from scoter.live.records import Message, State, UrlRecord
 
 MOST_GIVEN_UP: Final = 10_000
 GIVEN_UP: Final = "given_up"
@@ -51,6 +51,14 @@ def failed_record(entry: JournalEntry, now: datetime, *, crashes: int = 0) -> Ur
         reason=GIVEN_UP,
         detail=detail,
     )
+
+
+def is_conflict(message: Message, known: bytes) -> bool:
+    """Return whether a message differs from the known one with its id, whose digest is given.
+
+    Messages without a digest are from an older version, or were moved from elsewhere: their content is unknown.
+    """
+    return bool(message.digest and known and message.digest != known)
 
 
 def domain_of(url: str) -> str:

@@ -18,7 +18,10 @@ MOST_KEYS: Final = 1_000
 
 
 class ApiKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An API key: its scopes, and its rate limit in requests per second. Only the hash of its token is stored."""
+    """An API key: its scopes, its tenant, and its rate limit in requests per second.
+
+    Only the hash of its token is stored.
+    """
 
     id: str
     name: str
@@ -27,12 +30,15 @@ class ApiKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
     created: datetime
     rate: float | None = None
     last_used: datetime | None = None
+    tenant: str = ""
 
 
 class ApiKeys(Protocol):
     """The API keys of a service."""
 
-    async def create(self, name: str, scopes: Sequence[str], rate: float | None = None) -> tuple[ApiKey, str]:
+    async def create(
+        self, name: str, scopes: Sequence[str], rate: float | None = None, tenant: str = ""
+    ) -> tuple[ApiKey, str]:
         """Create a key; return it with its token, which cannot be shown again."""
 
     def all(self) -> Sequence[ApiKey]:
@@ -44,6 +50,9 @@ class ApiKeys(Protocol):
     def check(self, token: str) -> ApiKey | None:
         """Return the key of a token, or ``None`` if the token is invalid."""
 
+    def find(self, key: str) -> ApiKey | None:
+        """Return the key with an id, for a session that its token has opened; ``None`` if it was revoked."""
+
     async def note_uses(self) -> None:
         """Store when each key was last used; called now and then, since a write per request would be expensive."""
 
@@ -54,11 +63,13 @@ class ApiKeys(Protocol):
         """Add uses that another process has seen."""
 
 
-def new_key(name: str, scopes: Sequence[str], rate: float | None, now: datetime) -> tuple[ApiKey, str]:
+def new_key(
+    name: str, scopes: Sequence[str], rate: float | None, now: datetime, tenant: str = ""
+) -> tuple[ApiKey, str]:
     """Return a new key and its token."""
     identity, secret = secrets.token_hex(_ID_BYTES), secrets.token_urlsafe(_SECRET_BYTES)
     token = f"{_PREFIX}_{identity}_{secret}"
-    key = ApiKey(id=identity, name=name, scopes=tuple(scopes), hash=_hash(token), created=now, rate=rate)
+    key = ApiKey(id=identity, name=name, scopes=tuple(scopes), hash=_hash(token), created=now, rate=rate, tenant=tenant)
     return key, token
 
 

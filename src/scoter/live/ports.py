@@ -39,11 +39,15 @@ class JournalEntry(Struct, frozen=True, kw_only=True):
 
 
 class Accepted(Struct, frozen=True, kw_only=True):
-    """An accepted message: its entry ids by URL; ``is_new`` is false if the message was known already."""
+    """An accepted message: its entry ids by URL; ``is_new`` is false if the message was known already.
+
+    ``is_conflict`` if its id belongs to a message with other content: nothing was stored, and there are no entries.
+    """
 
     message: str
     entries: Mapping[str, int]
     is_new: bool = True
+    is_conflict: bool = False
 
 
 class MessageIntake(Protocol):
@@ -185,11 +189,14 @@ class Deliveries(Protocol):
     async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
         """Reschedule deliveries that were not attempted; this does not count as a failure."""
 
-    async def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
-        """Return deliveries that are pending or were given up, newest first."""
+    async def unfinished(self, most: int, tenant: str | None = None) -> Sequence[DeliveryStatus]:
+        """Return deliveries that are pending or were given up, newest first: those of one tenant, or all."""
 
-    async def resend(self, delivery: str) -> bool:
-        """Make a delivery due now, even one that was given up; return whether there is such a delivery."""
+    async def resend(self, delivery: str, tenant: str | None = None) -> bool:
+        """Make a delivery due now, even one that was given up; return whether there is such a delivery.
+
+        With a ``tenant``, only if it is that tenant's.
+        """
 
 
 class HopReply(Struct, frozen=True):

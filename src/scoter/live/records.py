@@ -24,9 +24,10 @@ class Priority(IntEnum):
 class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A submitted text with links, or a list of URLs.
 
-    ``id`` comes from the sender or is generated; two messages with the same id are one message. ``force`` requests a
-    fetch even if a fresh record exists. ``callback`` is the URL that outcomes are posted to. Without ``is_named``, the
-    service has generated the id, and no other message has it.
+    ``id`` comes from the sender or is generated, and begins with the name of the sender's tenant (``tenants``); two
+    messages with the same id are one message. ``force`` requests a fetch even if a fresh record exists. ``callback`` is
+    the URL that outcomes are posted to. Without ``is_named``, the service has generated the id, and no other message
+    has it. ``digest`` is that of everything that the sender chose; it is empty if unknown.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Message(Struct, frozen=True, kw_only=True, omit_defaults=True):
     callback: str = ""
     received: datetime
     is_named: bool = True
+    digest: bytes = b""
 
 
 class State(StrEnum):
@@ -151,10 +153,14 @@ class Preview(UrlRecord, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The announcement that a URL of a message is done. Clients resume a stream of events by ``number``."""
+    """The announcement that a URL of a message is done. Clients resume a stream of events by ``number``.
+
+    ``tenant`` is empty for messages of the tenant without a name.
+    """
 
     number: int
     message: str
     url: str
     at: Instant
     record: UrlRecord
+    tenant: str = ""

@@ -10,6 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from scoter.api import Health
+from scoter.live.keys import ApiKey
+from scoter.live.tenants import DEFAULT_TENANT
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -25,6 +27,27 @@ Body = TypeVar("Body")
 Result = TypeVar("Result")
 
 
+class Caller(Struct, frozen=True):
+    """Who makes a request: the key, if there is one. Without keys, everybody may see everything."""
+
+    key: ApiKey | None = None
+
+    @property
+    def tenant(self) -> str:
+        """Whose messages it submits."""
+        return DEFAULT_TENANT if self.key is None else self.key.tenant
+
+    @property
+    def sees(self) -> str | None:
+        """The tenant whose messages, events and deliveries it sees; ``None`` for all of them."""
+        return None if self.key is None or "admin" in self.key.scopes else self.key.tenant
+
+    @property
+    def sees_service(self) -> bool:
+        """Whether it sees what all tenants do together, such as the load of the service."""
+        return self.sees in (None, DEFAULT_TENANT)
+
+
 class ApiRequest(Struct, Generic[Body], frozen=True, kw_only=True):
     """A request as a handler sees it, validated against its route."""
 
@@ -32,6 +55,7 @@ class ApiRequest(Struct, Generic[Body], frozen=True, kw_only=True):
     query: Any = None
     path: Mapping[str, str]
     headers: Mapping[bytes, bytes]
+    caller: Caller = Caller()
 
 
 class ApiResponse(Struct, frozen=True):

@@ -17,6 +17,7 @@ from scoter.web.asgi import (
     ApiRequest,
     ApiResponse,
     ApiStream,
+    Caller,
     Receive,
     Scope,
     Send,
@@ -128,7 +129,13 @@ class ApiDispatcher:
             body = await read_json(receive, scope["headers"], self._services.web, route.decoder)
             if body is None or isinstance(body, Problem):
                 return body
-        call = ApiRequest(body=body, query=query, path=matched.path, headers=dict(scope["headers"]))
+        call = ApiRequest(
+            body=body,
+            query=query,
+            path=matched.path,
+            headers=dict(scope["headers"]),
+            caller=Caller(admission.key),
+        )
         work = route.run(self._services, call)
         return await (unless_disconnected(work, receive) if route.waits else work)
 

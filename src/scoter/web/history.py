@@ -23,7 +23,16 @@ _STORED_EVERY: Final = 6  # samples
 _encode: Final = msgspec.json.Encoder().encode
 _decode: Final = msgspec.json.Decoder(list[HistoryPoint]).decode
 # What plots need; everything else is in the current statistics.
-_COUNTS: Final = ("messages.", "refusals.", "urls.", "robots.", "fetch_errors.", "fetched_bytes", "deliveries.")
+_COUNTS: Final = (
+    "messages.",
+    "refusals.",
+    "urls.",
+    "robots.",
+    "fetch_errors.",
+    "fetched_bytes",
+    "deliveries.",
+    "tenant_",
+)
 _GAUGES: Final = ("journal_", "pipeline_urls.", "fetch_requests.", "fetch_domains", "fetchers", "writes_waiting")
 
 

@@ -19,8 +19,9 @@ from scoter.api import StageTimes, Statistics
 from scoter.core.reply import Failed, Gone
 from scoter.errors import Unavailable
 from scoter.live.context import Context
-from scoter.live.records import UrlRecord
+from scoter.live.records import Event, UrlRecord
 from scoter.live.sqlite.health import DatabaseHealth
+from scoter.live.tenants import tenant_of
 from scoter.web.keys import AccessControl
 
 Labels: TypeAlias = tuple[str, ...]
@@ -30,6 +31,7 @@ Buckets: TypeAlias = tuple[list[int], float]
 MEDIA_TYPE: Final = b"text/plain; version=0.0.4; charset=utf-8"
 BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 MAX_SERIES: Final = 1_000
+_TENANT_SERIES: Final = 10_000  # more than there are keys, and states or outcomes of each
 _OTHER: Final = "other"
 
 
@@ -52,6 +54,7 @@ class Counter(Struct):
     help_text: str
     labels: Labels = ()
     values: dict[Labels, float] = {}
+    most: int = MAX_SERIES
 
     def __post_init__(self) -> None:
         if not self.labels:
@@ -59,7 +62,7 @@ class Counter(Struct):
 
     def add(self, *labels: str, by: float = 1.0) -> None:
         """Increase the counter of a combination of labels."""
-        if labels not in self.values and len(self.values) >= MAX_SERIES:
+        if labels not in self.values and len(self.values) >= self.most:
             labels = (_OTHER,) * len(self.labels)
         self.values[labels] = self.values.get(labels, 0.0) + by
 
@@ -187,7 +190,27 @@ def _named(name: str, values: Mapping[Labels, float]) -> dict[str, float]:
     return {".".join((name, *labels)): value for labels, value in values.items()}
 
 
+def counts_of(tenant: str, counts: Mapping[str, float]) -> dict[str, float]:
+    """Return the counts of one tenant, under the names that those of the service have.
+
+    >>> counts_of("acme", {"urls.ok": 5.0, "tenant_urls.acme.ok": 2.0, "tenant_urls.other-one.ok": 3.0})
+    {'urls.ok': 2.0}
+    """
+    found = {}
+    for name, value in counts.items():
+        kind, _, rest = name.partition(".")
+        of, _, label = rest.partition(".")
+        if kind.startswith(_TENANT) and of == tenant:
+            found[f"{kind.removeprefix(_TENANT)}.{label}"] = value
+    return found
+
+
+_TENANT = "tenant_"
 _ROBOTS = ("robots_denied", "robots_unreachable", "crawl_delay")
+
+
+def _by_tenant(name: str, help_text: str, label: str) -> Counter:
+    return Counter(f"scoter_tenant_{name}_total", help_text, ("tenant", label), most=_TENANT_SERIES)
 
 
 class ServiceMetrics:
@@ -208,12 +231,28 @@ class ServiceMetrics:
         self.refused = Counter(
             "scoter_connections_refused_total", "Connections refused or closed because of their clients.", ("reason",)
         )
+        # Only for tenants with a name: without tenants, they would repeat the counts above.
+        self.tenant_messages = _by_tenant("messages", "Messages of a tenant.", "outcome")
+        self.tenant_urls = _by_tenant("urls", "Finished URLs of a tenant.", "state")
+        self.tenant_deliveries = _by_tenant("deliveries", "Attempts to deliver to a tenant.", "outcome")
         self._readings = readings
+
+    def received(self, tenant: str, outcome: str) -> None:
+        """Count a message."""
+        self.messages.add(outcome)
+        if tenant:
+            self.tenant_messages.add(tenant, outcome)
+
+    def delivered(self, tenant: str, outcome: str) -> None:
+        """Count an attempt to deliver."""
+        self.deliveries.add(outcome)
+        if tenant:
+            self.tenant_deliveries.add(tenant, outcome)
 
     def done(self, context: Context) -> None:
         """Count a URL that went through the pipeline (for ``Scheduler.on_done``)."""
         if context.record is not None:
-            self.urls.add(context.record.state.value)
+            self._finished(tenant_of(context.entry.message), context.record)
         for stage, seconds in context.timings:
             self.stages.observe(stage, seconds)
         total = sum(seconds for _, seconds in context.timings)
@@ -226,11 +265,17 @@ class ServiceMetrics:
         for exchange in context.exchanges:
             self.bytes.add(by=len(exchange.body))
 
-    def announced(self, record: UrlRecord) -> None:
+    def announced(self, event: Event) -> None:
         """Count a URL that another process has finished, by its event."""
-        self.urls.add(record.state.value)
+        record = event.record
+        self._finished(event.tenant, record)
         if record.reason:
             (self.robots if record.reason in _ROBOTS else self.errors).add(record.reason)
+
+    def _finished(self, tenant: str, record: UrlRecord) -> None:
+        self.urls.add(record.state.value)
+        if tenant:
+            self.tenant_urls.add(tenant, record.state.value)
 
     def add(self, report: MetricsReport) -> None:
         """Add the report of a lookup process."""
@@ -242,7 +287,9 @@ class ServiceMetrics:
 
     def metrics(self) -> list[Metric]:
         counters = (self.requests, self.messages, self.refusals, self.urls, self.robots, self.errors, self.bytes)
-        return [*counters, self.refused, self.deliveries, self.request_seconds, self.stages, *self._readings]
+        tenants = (self.tenant_messages, self.tenant_urls, self.tenant_deliveries)
+        others = (self.refused, self.deliveries, self.request_seconds, self.stages)
+        return [*counters, *others, *(each for each in tenants if each.values), *self._readings]
 
     def text(self) -> bytes:
         """Return all metrics in the Prometheus text format."""

@@ -33,8 +33,8 @@ class Services(Struct, frozen=True, kw_only=True):
     """What the API depends on.
 
     ``is_forced`` tells whether a URL waits in the journal for a forced fetch. ``fetch_slots`` limits direct fetches.
-    ``activity`` returns the busiest domains, ``check_callback`` why a callback is not allowed, ``not_ready`` why the
-    service is not ready, or "". ``openapi`` is the OpenAPI document.
+    ``waiting_for`` returns how many URLs of a tenant wait, ``activity`` the busiest domains, ``check_callback`` why a
+    callback is not allowed, ``not_ready`` why the service is not ready, or "". ``openapi`` is the OpenAPI document.
     """
 
     sink: MessageSink
@@ -46,6 +46,7 @@ class Services(Struct, frozen=True, kw_only=True):
     deliveries: Deliveries
     wake_deliveries: Callable[[], None] = lambda: None
     fetching: Fetching
+    waiting_for: Callable[[str], int] = lambda tenant: 0
     activity: Callable[[int], Sequence[DomainActivity]] = lambda most: ()
     content: ContentStore | None = None
     access: SessionAccess

@@ -1,7 +1,8 @@
 """Event streams (Server-Sent Events) that clients can resume.
 
 One reader polls the store for new events and keeps the latest ones encoded; a stream that is further behind reads the
-store itself, a little at a time. A client that does not read is disconnected.
+store itself, a little at a time. A client that does not read is disconnected. The stream of a tenant skips the events
+of others.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 import logging
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -30,6 +31,7 @@ STREAM_HEADERS: Final = (
 _CACHED: Final = 1_000
 _BATCH: Final = 100
 _encode: Final = msgspec.json.Encoder().encode
+_Frame: TypeAlias = tuple[str, bytes]
 
 
 class StreamTimings(Struct, frozen=True, kw_only=True):
@@ -66,13 +68,13 @@ class Streams:
     ) -> None:
         """``encode`` returns an event in the stream format; by default for events of the live service."""
         self._events = events
-        self._frame = encode or frame
+        self._encode = encode or frame
         self._most = most
         self._pace = pace
         self._count = 0
-        # The latest events: their numbers, and their encoded text.
+        # The latest events: their numbers, and their tenants with their encoded text.
         self._numbers: list[int] = []
-        self._frames: list[bytes] = []
+        self._frames: list[_Frame] = []
         self._last = events.last()
         self._stirred = asyncio.Event()
         self._moved = asyncio.Event()
@@ -122,7 +124,7 @@ class Streams:
         if not found:
             return False
         self._numbers += [event.number for event in found]
-        self._frames += map(self._frame, found)
+        self._frames += map(self._framed, found)
         if len(self._numbers) > 2 * _CACHED:
             del self._numbers[:-_CACHED], self._frames[:-_CACHED]
         self._last = found[-1].number
@@ -133,32 +135,44 @@ class Streams:
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 
-    async def serve(self, after: int | None, receive: Receive, send: Send) -> None:
-        """Send events after a number until the client disconnects or stalls, or the service shuts down."""
+    def _framed(self, event: Any) -> _Frame:
+        return getattr(event, "tenant", ""), self._encode(event)  # the progress of a crawl has no tenant
+
+    async def serve(self, after: int | None, receive: Receive, send: Send, *, tenant: str | None = None) -> None:
+        """Send events after a number until the client disconnects or stalls, or the service shuts down.
+
+        With a ``tenant``, send only its events.
+        """
         self._count += 1
         try:
-            await unless_disconnected(self._send(after, send), receive)
+            await unless_disconnected(self._send(after, tenant, send), receive)
         except ScoterError as error:  # the store cannot be read; the client will reconnect
             _log.warning("an event stream ended: %s", error)
         finally:
             self._count -= 1
 
-    async def _send(self, after: int | None, send: Send) -> None:
+    async def _send(self, after: int | None, tenant: str | None, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": list(STREAM_HEADERS)})
         at, text = self._resume(after)
         # The ID lets a client resume here even if the connection breaks before the first event.
         text = b"id: %d\nretry: 2000\n\n" % at + text
         while await self._is_taken(send, text) and not self._is_closing:
-            moved = self._moved
-            at, text = await self._next(at)
-            if not text:
-                try:
-                    async with asyncio.timeout(self._pace.heartbeat):
-                        await moved.wait()
-                except TimeoutError:
-                    text = b":\n\n"
-                else:
-                    at, text = await self._next(at)
+            at, text = await self._following(at, tenant)
+
+    async def _following(self, at: int, tenant: str | None) -> tuple[int, bytes]:
+        """Wait for events after a number; return their text and the last number. Without any, return a heartbeat."""
+        start, until = at, asyncio.get_running_loop().time() + self._pace.heartbeat
+        while True:
+            moved, before = self._moved, at
+            at, text = await self._next(at, tenant)
+            if text or self._is_closing:
+                return at, text
+            try:
+                async with asyncio.timeout_at(until):
+                    # If there were events of other tenants only, there may be more behind them.
+                    await (asyncio.sleep(0) if at > before else moved.wait())
+            except TimeoutError:
+                return at, _position(at) if at > start else b":\n\n"
 
     async def _is_taken(self, send: Send, text: bytes) -> bool:
         try:
@@ -176,17 +190,36 @@ class Streams:
             return last, _gap(after, last + 1)
         return after, b""
 
-    async def _next(self, at: int) -> tuple[int, bytes]:
-        """Return the text of the events after a number, and the last number in it; empty if there is nothing new."""
+    async def _next(self, at: int, tenant: str | None) -> tuple[int, bytes]:
+        """Return the text of a tenant's events among the next ones, and the last number of these."""
         if self._numbers and self._numbers[0] <= at + 1:
             start = bisect_right(self._numbers, at)
             ready = self._frames[start : start + _BATCH]
-            return (self._numbers[start + len(ready) - 1], b"".join(ready)) if ready else (at, b"")
+            if not ready:
+                return at, b""
+            last = self._numbers[start + len(ready) - 1]
+            return last, _text(ready, tenant, last)
         lost, first = b"", self._events.first()
         if at + 1 < first:
             at, lost = first - 1, _gap(at, first)
         found = await self._events.since(at, _BATCH)
-        return found[-1].number if found else at, lost + b"".join(map(self._frame, found))
+        if not found:
+            return at, lost
+        last = found[-1].number
+        return last, lost + _text(list(map(self._framed, found)), tenant, last)
+
+
+def _text(frames: Sequence[_Frame], tenant: str | None, last: int) -> bytes:
+    """Return the events of a tenant, and the position behind them if the last one is another tenant's."""
+    own = [text for owner, text in frames if tenant in (None, owner)]
+    if own and tenant not in (None, frames[-1][0]):
+        own.append(_position(last))
+    return b"".join(own)
+
+
+def _position(number: int) -> bytes:
+    """Return the ID of an event without the event: a client that resumes there need not skip events of others."""
+    return b"id: %d\n\n" % number
 
 
 def frame(event: Event) -> bytes:

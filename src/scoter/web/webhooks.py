@@ -237,13 +237,13 @@ class Webhooks:
     async def _note(self, delivery: Delivery, posted: PostResult) -> None:
         try:
             if 200 <= posted.status < 300:
-                self._metrics.deliveries.add("delivered")
+                self._metrics.delivered(delivery.event.tenant, "delivered")
                 await self._deliveries.delivered([delivery.id])
                 return
             why = posted.why or f"status {posted.status}"
             age = self._clock() - delivery.event.at
             again = None if posted.is_refused else retry_in(delivery.tries, age, self._chance())
-            self._metrics.deliveries.add("given_up" if again is None else "failed")
+            self._metrics.delivered(delivery.event.tenant, "given_up" if again is None else "failed")
             await self._deliveries.failed(delivery.id, again, why[:_LONGEST_REASON])
         except ScoterError as error:  # its lease expires, and it is retried
             _log.warning("cannot record a delivery: %s", error)

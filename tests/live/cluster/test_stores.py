@@ -34,7 +34,7 @@ from scoter.live.cluster.kafka import (
 from scoter.live.cluster.metadata import CachedRecords, CassandraMetadata, read_all
 from scoter.live.cluster.rules import KafkaRules
 from scoter.live.cluster.tail import GroupBacklog, plain_consumer, read_partition
-from scoter.live.ports import Delivery, UrlOutcome
+from scoter.live.ports import Accepted, Delivery, UrlOutcome
 from scoter.live.records import Event, Message
 
 pytestmark = pytest.mark.cluster
@@ -250,9 +250,10 @@ async def test_message_id_is_known_only_once_its_urls_are_stored(session: Cassan
 
     assert await ids.claim([named("a"), named("b")]) == [None, None]
     assert await ids.claim([named("a")]) == [None]  # claimed by a process that has died: send it again
-    await ids.stored([("a", {"https://a.example/": 7})])
+    await ids.stored([(named("a"), {"https://a.example/": 7})])
 
-    assert await ids.claim([named("a"), named("b")]) == [{"https://a.example/": 7}, None]
+    known = Accepted(message="a", entries={"https://a.example/": 7}, is_new=False)
+    assert await ids.claim([named("a"), named("b")]) == [known, None]
 
 
 async def test_newer_tables_are_refused(config: Config) -> None:

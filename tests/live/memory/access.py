@@ -19,8 +19,10 @@ class MemoryKeys:
         self._keys: dict[str, ApiKey] = {}
         self._uses: dict[str, datetime] = {}
 
-    async def create(self, name: str, scopes: Sequence[str], rate: float | None = None) -> tuple[ApiKey, str]:
-        key, token = new_key(name, scopes, rate, self._clock())
+    async def create(
+        self, name: str, scopes: Sequence[str], rate: float | None = None, tenant: str = ""
+    ) -> tuple[ApiKey, str]:
+        key, token = new_key(name, scopes, rate, self._clock(), tenant)
         self._keys[key.id] = key
         return key, token
 
@@ -36,6 +38,12 @@ class MemoryKeys:
             return None
         self._uses[key.id] = self._clock()
         return key
+
+    def find(self, key: str) -> ApiKey | None:
+        found = self._keys.get(key)
+        if found is not None:
+            self._uses[key] = self._clock()
+        return found
 
     def take_uses(self) -> Mapping[str, datetime]:
         taken, self._uses = self._uses, {}

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from scoter.live.journal_rules import MOST_GIVEN_UP
 from scoter.live.ports import Delivery, DeliveryStatus, FailedDelivery, JournalEntry
 from scoter.live.records import Event, UrlRecord
+from scoter.live.tenants import announcement
 
 MOST: Final = 100_000
 KEPT: Final = timedelta(days=7)
@@ -32,7 +33,7 @@ class MemoryEvents:
 
     def add(self, entry: JournalEntry, record: UrlRecord) -> Event:
         self._last += 1
-        event = Event(number=self._last, message=entry.message, url=entry.url, at=self._clock(), record=record)
+        event = announcement(self._last, entry.message, entry.url, self._clock(), record)
         self._events.append(event)
         return event
 
@@ -107,16 +108,19 @@ class MemoryDeliveries:
         else:
             found.due = self._lease_clock() + again_in.total_seconds()
 
-    async def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
+    async def unfinished(self, most: int, tenant: str | None = None) -> Sequence[DeliveryStatus]:
         now = self._lease_clock()
         pending = [
             DeliveryStatus(delivery=each.delivery, why=each.why, again_in=timedelta(seconds=max(0.0, each.due - now)))
             for each in self._pending.values()
         ]
         ended = [DeliveryStatus(delivery=each.delivery, why=each.why, given_up=each.at) for each in self._given_up]
-        return sorted((*pending, *ended), key=lambda each: -each.delivery.event.number)[:most]
+        found = [each for each in (*pending, *ended) if tenant in (None, each.delivery.event.tenant)]
+        return sorted(found, key=lambda each: -each.delivery.event.number)[:most]
 
-    async def resend(self, delivery: str) -> bool:
+    async def resend(self, delivery: str, tenant: str | None = None) -> bool:
+        if delivery not in {each.delivery.id for each in await self.unfinished(MOST, tenant)}:
+            return False
         for each in self._given_up:
             if each.delivery.id == delivery:
                 self._given_up.remove(each)
@@ -134,8 +138,9 @@ class MemoryDeliveries:
     def given_up(self, most: int) -> Sequence[FailedDelivery]:
         return list(islice(reversed(self._given_up), most))
 
-    def waiting(self, most: int) -> int:
-        return min(most, len(self._pending))
+    def waiting(self, most: int, tenant: str | None = None) -> int:
+        pending = [each.delivery.event.tenant for each in self._pending.values()]
+        return min(most, len(pending) if tenant is None else pending.count(tenant))
 
     async def prune(self, most: int, *, by_age: bool = True) -> int:
         before, gone = self._clock() - KEPT, 0

@@ -12,9 +12,10 @@ from tests.live.memory.events import MemoryDeliveries, MemoryEvents
 from tests.live.memory.metadata import MemoryMetadata
 
 from scoter.config.sections.live import LiveSettings
-from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record
+from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record, is_conflict
 from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
+from scoter.live.tenants import tenant_of
 
 
 class _EntryState(Struct):
@@ -45,6 +46,7 @@ class _EntryState(Struct):
 
 class _AcceptedMessage(Struct):
     accepted: Accepted
+    digest: bytes
     open: int
     done: datetime | None = None
 
@@ -89,6 +91,8 @@ class MemoryJournal:
     def _accept(self, message: Message, urls: Mapping[str, None]) -> Accepted:
         known = self._messages.get(message.id)
         if known is not None:
+            if is_conflict(message, known.digest):
+                return Accepted(message=message.id, entries={}, is_new=False, is_conflict=True)
             return Accepted(message=message.id, entries=known.accepted.entries, is_new=False)
         entries = {}
         for url in urls:
@@ -104,7 +108,9 @@ class MemoryJournal:
                 self._parked.setdefault(row.kind, deque()).append(row)
         self._depth[message.priority] += len(entries)
         accepted = Accepted(message=message.id, entries=entries)
-        self._messages[message.id] = _AcceptedMessage(accepted, len(entries), None if entries else self._clock())
+        self._messages[message.id] = _AcceptedMessage(
+            accepted, message.digest, len(entries), None if entries else self._clock()
+        )
         return accepted
 
     async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
@@ -228,6 +234,9 @@ class MemoryJournal:
 
     def waiting(self) -> int:
         return len(self._rows)
+
+    def waiting_for(self, tenant: str) -> int:
+        return sum(tenant_of(row.message.id) == tenant for row in self._rows.values())
 
     def waiting_of(self, domain: str) -> int:
         return self._backlog[domain]

@@ -61,6 +61,16 @@ class KeysContract:
         assert stores.keys.check(other_token) == other
         assert list(stores.keys.all()) == [key, other]
 
+    async def test_key_of_a_tenant_is_found_by_its_id_until_it_is_revoked(self, stores: Stores) -> None:
+        key, token = await stores.keys.create("bot", ["read"], tenant="acme")
+
+        assert stores.keys.check(token) == stores.keys.find(key.id) == key
+        assert key.tenant == "acme"
+        assert stores.keys.find("") is stores.keys.find("0" * 12) is None
+
+        await stores.keys.revoke(key.id)
+        assert stores.keys.find(key.id) is None
+
     @pytest.mark.parametrize(
         "wrong", ["", "scoter", "scoter__", "scoter_a_b", "\udc80", "x" * 10_000, "scoter_\0_é", "scoter_\ud800_"]
     )

@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from tests.live.stores.fakes import LEASE, Stores, Time, accept, done, message, opened, url_of
 
+from scoter.live.tenants import scoped_id
+
 Make = Callable[..., Awaitable[Stores]]
 HOOK = "https://me.example/hook"
 
@@ -14,6 +16,12 @@ HOOK = "https://me.example/hook"
 async def announce(stores: Stores, *names: str, callback: str = "") -> None:
     await stores.journal.accept([(message(name, callback=callback), [url_of(name)]) for name in names])
     for entry in await stores.journal.open("r", len(names), LEASE):
+        await stores.outcomes.record("r", [done(entry)])
+
+
+async def announce_of(stores: Stores, tenant: str, name: str, callback: str = "") -> None:
+    await stores.journal.accept([(message(scoped_id(tenant, name), callback=callback), [url_of(name)])])
+    for entry in await stores.journal.open("r", 1, LEASE):
         await stores.outcomes.record("r", [done(entry)])
 
 
@@ -43,6 +51,14 @@ class EventsContract:
         announced = await stores.outcomes.record("r", [done(entry) for entry in entries])
 
         assert await stores.events.since(0, 10) == list(announced)
+
+    async def test_event_names_the_tenant_and_the_id_that_it_chose(self, stores: Stores) -> None:
+        await announce(stores, "a")
+        await announce_of(stores, "acme", "b")
+
+        found = await stores.events.since(0, 10)
+
+        assert [(event.tenant, event.message) for event in found] == [("", "a"), ("acme", "b")]
 
 
 class PrunedEventsContract(EventsContract):
@@ -255,3 +271,19 @@ class DeliveriesContract:
         await announce(stores, "a")
 
         assert list(await stores.deliveries.due(1, LEASE)) == []
+
+    async def test_deliveries_of_a_tenant_are_listed_and_sent_again_for_it_only(self, stores: Stores) -> None:
+        await announce(stores, "a", callback=HOOK)
+        await announce_of(stores, "acme", "b", callback=HOOK)
+
+        listed = {
+            tenant: [each.delivery.event.url for each in await stores.deliveries.unfinished(9, tenant)]
+            for tenant in (None, "", "acme", "zeta")
+        }
+        (own,) = await stores.deliveries.unfinished(9, "acme")
+
+        assert listed == {None: [url_of("b"), url_of("a")], "": [url_of("a")], "acme": [url_of("b")], "zeta": []}
+        assert (own.delivery.event.tenant, own.delivery.event.message) == ("acme", "b")
+        assert [stores.deliveries.waiting(9, tenant) for tenant in (None, "", "acme", "zeta")] == [2, 1, 1, 0]
+        resent = [await stores.deliveries.resend(own.delivery.id, tenant) for tenant in ("", "zeta", "acme", None)]
+        assert resent == [False, False, True, True]

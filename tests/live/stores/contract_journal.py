@@ -12,7 +12,8 @@ from datetime import timedelta
 from tests.live.stores.fakes import LEASE, START, Stores, Time, accept, done, message, opened, record_of, url_of
 
 from scoter.live.ports import JournalEntry, UrlOutcome
-from scoter.live.records import Priority, State
+from scoter.live.records import Message, Priority, State
+from scoter.live.tenants import scoped_id
 
 Make = Callable[..., Awaitable[Stores]]
 
@@ -57,6 +58,50 @@ class IntakeContract:
         assert set(first.entries) == {url_of("a")}
         assert again.entries == first.entries
         assert open_entries(stores) == 1
+
+    async def test_reused_id_with_other_content_is_a_conflict(self, stores: Stores) -> None:
+        def content(text: bytes, name: str) -> tuple[Message, list[str]]:
+            return message("m", digest=text), [url_of(name)]
+
+        (first,) = await stores.journal.accept([content(b"one", "a")])
+
+        (same,) = await stores.journal.accept([content(b"one", "a")])
+        (other,) = await stores.journal.accept([content(b"two", "b")])
+
+        assert (first.is_new, same.is_new, other.is_new) == (True, False, False)
+        assert (same.is_conflict, same.entries) == (False, first.entries)
+        assert (other.is_conflict, dict(other.entries)) == (True, {})
+        assert open_entries(stores) == 1
+
+    async def test_id_reused_within_a_call_with_other_content_is_a_conflict(self, stores: Stores) -> None:
+        first, other = await stores.journal.accept(
+            [(message("m", digest=b"one"), [url_of("a")]), (message("m", digest=b"two"), [url_of("b")])]
+        )
+
+        assert (first.is_new, other.is_new, other.is_conflict, dict(other.entries)) == (True, False, True, {})
+        assert open_entries(stores) == 1
+
+    async def test_message_whose_content_is_unknown_conflicts_with_none(self, stores: Stores) -> None:
+        (first,) = await stores.journal.accept([(message("m"), [url_of("a")])])  # moved from another service
+
+        (again,) = await stores.journal.accept([(message("m", digest=b"one"), [url_of("a")])])
+
+        assert (again.is_new, again.is_conflict, again.entries) == (False, False, first.entries)
+
+    async def test_same_id_of_two_tenants_means_two_messages(self, stores: Stores) -> None:
+        accepted = await stores.journal.accept(
+            [
+                (message(scoped_id(tenant, "m"), digest=tenant.encode()), [url_of(tenant or "none")])
+                for tenant in ("", "acme", "zeta")
+            ]
+        )
+
+        entries = await stores.journal.open("r", 10, LEASE)
+        events = await stores.outcomes.record("r", [done(entry) for entry in entries])
+
+        assert [each.is_new for each in accepted] == [True] * 3
+        found = {(event.tenant, event.message, event.url) for event in events if event is not None}
+        assert found == {("", "m", url_of("none")), ("acme", "m", url_of("acme")), ("zeta", "m", url_of("zeta"))}
 
     async def test_finished_message_is_still_known(self, stores: Stores) -> None:
         (first,) = await stores.journal.accept([(message("m"), [url_of("a")])])
@@ -293,6 +338,16 @@ class JournalContract(IntakeContract):
 
         assert stores.journal.is_done("a") is True
         assert stores.journal.waiting() == stores.journal.waiting_of("a.example") == 0
+
+    async def test_open_entries_are_counted_by_tenant(self, stores: Stores) -> None:
+        for tenant, names in (("", "a"), ("acme", "bc"), ("acme", "d")):
+            urls = [url_of(name) for name in names]
+            await stores.journal.accept([(message(scoped_id(tenant, f"m-{names}")), urls)])
+        assert [stores.journal.waiting_for(tenant) for tenant in ("", "acme", "zeta")] == [1, 3, 0]
+
+        for entry in await stores.journal.open("r", 2, LEASE):
+            await stores.outcomes.record("r", [done(entry)])
+        assert [stores.journal.waiting_for(tenant) for tenant in ("", "acme", "zeta")] == [0, 2, 0]
 
 
 class LedgerContract:

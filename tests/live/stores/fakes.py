@@ -62,6 +62,8 @@ class Journal(Intake, Protocol):
 
     def waiting_of(self, domain: str) -> int: ...
 
+    def waiting_for(self, tenant: str) -> int: ...
+
     def oldest(self) -> timedelta | None: ...
 
     def is_done(self, message: str) -> bool | None: ...
@@ -76,7 +78,7 @@ class KeptEvents(Events, Protocol):
 class KeptDeliveries(Deliveries, Protocol):
     def given_up(self, most: int) -> Sequence[FailedDelivery]: ...
 
-    def waiting(self, most: int) -> int: ...
+    def waiting(self, most: int, tenant: str | None = None) -> int: ...
 
     async def prune(self, most: int, *, by_age: bool = True) -> int: ...
 
@@ -112,9 +114,15 @@ class Stores(Protocol):
 
 
 def message(
-    name: str, *, priority: Priority = Priority.NORMAL, callback: str = "", force: bool = False, at: datetime = START
+    name: str,
+    *,
+    priority: Priority = Priority.NORMAL,
+    callback: str = "",
+    force: bool = False,
+    at: datetime = START,
+    digest: bytes = b"",
 ) -> Message:
-    return Message(id=name, text="look", priority=priority, callback=callback, force=force, received=at)
+    return Message(id=name, text="look", priority=priority, callback=callback, force=force, received=at, digest=digest)
 
 
 def url_of(name: str) -> str:

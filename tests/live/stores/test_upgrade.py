@@ -7,7 +7,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.live.stores.fakes import LEASE, Time, accept, done, stored, url_of
+from tests.live.stores.contract_announcing import HOOK
+from tests.live.stores.fakes import LEASE, Time, accept, done, message, stored, url_of
 
 from scoter.errors import UsageError
 from scoter.live.sqlite.database import DatabaseReader, ServiceDb, back_up
@@ -69,6 +70,37 @@ async def test_records_of_format_2_are_kept_and_expire(tmp_path: Path) -> None:
         time.passes(60)
         assert await metadata.last(url_of("a")) is None
         assert await metadata.expire(10) == 1
+
+
+async def test_messages_and_deliveries_of_format_3_belong_to_the_tenant_without_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "service.sqlite"
+    async with ServiceDb(path) as db:
+        stores = SqliteStores(db)
+        await stores.journal.accept([(message("m", callback=HOOK), [url_of("a"), url_of("b")])])
+        (entry,) = await stores.journal.open("r", 1, LEASE)
+        await stores.outcomes.record("r", [done(entry)])
+    connection = opened(path)
+    for statement in (
+        "DROP TRIGGER message_comes",
+        "DROP TRIGGER message_shrinks",
+        "DROP TABLE tenants",
+        "DROP INDEX deliveries_tenant",
+        "ALTER TABLE messages DROP COLUMN digest",
+        "ALTER TABLE deliveries DROP COLUMN tenant",
+        "PRAGMA user_version = 3",
+    ):
+        connection.execute(statement)
+    connection.close()
+
+    async with ServiceDb(path) as db:
+        stores = SqliteStores(db)
+        assert stores.journal.waiting_for("") == 1
+        assert [each.delivery.callback for each in await stores.deliveries.unfinished(9, "")] == [HOOK]
+        (again,) = await stores.journal.accept([(message("m", digest=b"unknown before"), [url_of("a")])])
+        assert (again.is_new, again.is_conflict, len(again.entries)) == (False, False, 2)
+        (entry,) = await stores.journal.open("r", 1, LEASE)
+        await stores.outcomes.record("r", [done(entry)])
+        assert stores.journal.waiting_for("") == 0
 
 
 def test_failed_upgrade_leaves_the_file_unchanged(old: Path) -> None:

@@ -17,6 +17,7 @@ from scoter.live.ports import Accepted
 from scoter.live.records import Message
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
+from scoter.live.tenants import scoped_id
 from scoter.web.service.admission import CachedDomainRules, RoomCheckedSink, is_pending
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -79,7 +80,7 @@ async def test_number_of_domain_rules_is_limited() -> None:
 async def test_messages_with_a_callback_are_refused_while_too_many_deliveries_wait() -> None:
     waiting, now = 10, 0.0
     floor = DiskFloor(Path("/"), 0)
-    sink = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda: waiting, most_callbacks=10, timer=lambda: now)
+    sink = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda *_: waiting, most_callbacks=10, timer=lambda: now)
     messages = [replace(message("told"), callback="http://me.example/"), message("quiet")]
 
     answers = await sink.take(messages)
@@ -90,9 +91,25 @@ async def test_messages_with_a_callback_are_refused_while_too_many_deliveries_wa
     assert [type(each) for each in later] == [Taken, Taken]
 
 
+async def test_a_tenant_with_too_many_deliveries_does_not_keep_others_from_callbacks() -> None:
+    waiting = {None: 5, "acme": 3, "zeta": 2}
+    sink = RoomCheckedSink(
+        Taking(),
+        DiskFloor(Path("/"), 0),
+        waiting_callbacks=lambda most, tenant: min(most, waiting[tenant]),
+        most_callbacks=10,
+        most_of_tenant=3,
+    )
+    messages = [replace(message(scoped_id(tenant, "m")), callback="http://me.example/") for tenant in ("acme", "zeta")]
+
+    answers = await sink.take(messages)
+
+    assert [type(each) for each in answers] == [Overloaded, Taken]
+
+
 async def test_repeated_message_with_a_callback_is_accepted_while_deliveries_wait() -> None:
     floor = DiskFloor(Path("/"), 0)
-    sink = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda: 1, is_known=lambda name: name == "old")
+    sink = RoomCheckedSink(Taking(), floor, waiting_callbacks=lambda *_: 1, is_known=lambda name: name == "old")
     messages = [replace(message(name), callback="http://me.example/") for name in ("old", "new")]
 
     answers = await sink.take(messages)

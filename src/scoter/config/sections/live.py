@@ -57,6 +57,9 @@ class LiveSettings(Section, frozen=True):
     backlog_per_domain: int = setting(
         10_000, "URLs of one registered domain that may wait; above that, its URLs are refused.", at_least=1
     )
+    backlog_per_tenant: int = setting(
+        1_000_000, "URLs of one tenant that may wait; above that, its messages are refused for a while.", at_least=1
+    )
     fetch_image: bool = setting(
         False,
         "Also fetch and archive the whole preview image of a page, for its type and size; the record waits for it.",
@@ -116,6 +119,11 @@ class LiveSettings(Section, frozen=True):
     )
     callbacks_most: int = setting(
         100_000, "Events that may wait for webhooks; above that, messages with a callback are refused.", at_least=1
+    )
+    callbacks_per_tenant: int = setting(
+        100_000,
+        "Events of one tenant that may wait for webhooks; above that, its messages with a callback are refused.",
+        at_least=1,
     )
     tries: int = setting(20, "Attempts without a result after which a URL fails.", at_least=1)
     commit_apart: timedelta = setting(

@@ -15,14 +15,16 @@ from scoter.errors import ScoterError
 from scoter.live.clock import from_micros, to_micros, utc_now
 from scoter.live.cluster.cassandra import CassandraSession
 from scoter.live.cluster.faults import FAULTS, FaultKind
+from scoter.live.journal_rules import is_conflict
 from scoter.live.keys import ApiKey, key_id_in, new_key, token_matches
+from scoter.live.ports import Accepted
 from scoter.live.records import Message
 
 _PART: Final = 0  # all keys are in one partition: there are at most a thousand
 _READ_EVERY: Final = 1.0
-_CLAIM: Final = "INSERT INTO messages (id, urls, is_stored) VALUES (?, ?, false) IF NOT EXISTS USING TTL ?"
-_CLAIMED: Final = "SELECT urls, is_stored FROM messages WHERE id = ?"
-_STORED: Final = "INSERT INTO messages (id, urls, is_stored) VALUES (?, ?, true) USING TTL ?"
+_CLAIM: Final = "INSERT INTO messages (id, urls, is_stored, digest) VALUES (?, ?, false, ?) IF NOT EXISTS USING TTL ?"
+_CLAIMED: Final = "SELECT urls, is_stored, digest FROM messages WHERE id = ?"
+_STORED: Final = "INSERT INTO messages (id, urls, is_stored, digest) VALUES (?, ?, true, ?) USING TTL ?"
 _decode_key = msgspec.json.Decoder(ApiKey).decode
 _decode_entries = msgspec.json.Decoder(dict[str, int]).decode
 _log = logging.getLogger(__name__)
@@ -40,23 +42,29 @@ class MessageIds:
         self._session = session
         self._seconds = max(1, round(kept.total_seconds()))
 
-    async def claim(self, messages: Sequence[Message]) -> list[Mapping[str, int] | None]:
-        """Return the entries of each message that is stored already, ``None`` for the others."""
+    async def claim(self, messages: Sequence[Message]) -> list[Accepted | None]:
+        """Return each message that is stored already, or whose id belongs to another; ``None`` for the others."""
         # One after the other: the same id may occur twice.
-        return [await self._claim(message.id) if message.is_named else None for message in messages]
+        return [await self._claim(message) if message.is_named else None for message in messages]
 
-    async def _claim(self, name: str) -> Mapping[str, int] | None:
-        rows = await self._session.run(_CLAIM, name, b"{}", self._seconds, is_idempotent=False)
+    async def _claim(self, message: Message) -> Accepted | None:
+        name = message.id
+        rows = await self._session.run(_CLAIM, name, b"{}", message.digest, self._seconds, is_idempotent=False)
         if rows and rows[0][0]:  # [applied]
             return None
         found = await self._session.run(_CLAIMED, name)
-        if not found or not found[0][1]:
+        if not found:
             return None
-        return _decode_entries(found[0][0])
+        urls, is_stored, digest = found[0]
+        if is_conflict(message, digest or b""):
+            return Accepted(message=name, entries={}, is_new=False, is_conflict=True)
+        return Accepted(message=name, entries=_decode_entries(urls), is_new=False) if is_stored else None
 
-    async def stored(self, messages: Sequence[tuple[str, Mapping[str, int]]]) -> None:
+    async def stored(self, messages: Sequence[tuple[Message, Mapping[str, int]]]) -> None:
         """Note that Kafka has the URLs of messages. If this fails, repeated messages are processed again."""
-        rows = [(name, msgspec.json.encode(entries), self._seconds) for name, entries in messages]
+        rows = [
+            (message.id, msgspec.json.encode(entries), message.digest, self._seconds) for message, entries in messages
+        ]
         try:
             await self._session.run_all(_STORED, rows)
         except ScoterError as error:
@@ -99,6 +107,13 @@ class CassandraKeys:
         self._uses[key.id] = self._clock()
         return key
 
+    def find(self, key: str) -> ApiKey | None:
+        """Return the key with an id, for a session that its token has opened; ``None`` if it was revoked."""
+        found = self._keys.get(key)
+        if found is not None:
+            self._uses[key] = self._clock()
+        return found
+
     def all(self) -> Sequence[ApiKey]:
         """Return all keys, oldest first."""
         return list(self._keys.values())
@@ -109,9 +124,11 @@ class CassandraKeys:
         await self._session.run("INSERT INTO keys (part, id, value) VALUES (?, ?, ?)", *values)
         self._keys[key.id] = key
 
-    async def create(self, name: str, scopes: Sequence[str], rate: float | None = None) -> tuple[ApiKey, str]:
+    async def create(
+        self, name: str, scopes: Sequence[str], rate: float | None = None, tenant: str = ""
+    ) -> tuple[ApiKey, str]:
         """Create a key; return it with its token, which cannot be shown again."""
-        key, token = new_key(name, scopes, rate, self._clock())
+        key, token = new_key(name, scopes, rate, self._clock(), tenant)
         await self._session.run(
             "INSERT INTO keys (part, id, value) VALUES (?, ?, ?)", _PART, key.id, msgspec.json.encode(key)
         )

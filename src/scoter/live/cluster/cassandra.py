@@ -14,16 +14,19 @@ from scoter.errors import StoreUnavailable, UsageError
 from scoter.live.cluster.faults import FAULTS, FaultKind, cassandra_fault
 from scoter.live.cluster.kafka import password_of
 
-VERSION: Final = 1
+VERSION: Final = 2
 _CONSISTENCY: Final = {"one": "ONE", "quorum": "QUORUM", "local-quorum": "LOCAL_QUORUM"}
 _CREATED: Final = (
     "CREATE TABLE IF NOT EXISTS records (url text PRIMARY KEY, value blob)",
     "CREATE TABLE IF NOT EXISTS aliases (url text PRIMARY KEY, value blob)",
-    "CREATE TABLE IF NOT EXISTS messages (id text PRIMARY KEY, urls blob, is_stored boolean)",
+    "CREATE TABLE IF NOT EXISTS messages (id text PRIMARY KEY, urls blob, is_stored boolean, digest blob)",
     "CREATE TABLE IF NOT EXISTS robots (origin text PRIMARY KEY, expires double, body blob)",
     "CREATE TABLE IF NOT EXISTS keys (part int, id text, value blob, used bigint, PRIMARY KEY (part, id))",
     "CREATE TABLE IF NOT EXISTS deliveries (part int, id text, value blob, PRIMARY KEY (part, id))",
 )
+_UPGRADES: Final[Mapping[int, tuple[str, ...]]] = {
+    1: ("ALTER TABLE messages ADD IF NOT EXISTS digest blob",),
+}
 _FACTS: Final = "CREATE TABLE IF NOT EXISTS facts (name text PRIMARY KEY, value int)"
 _log = logging.getLogger(__name__)
 
@@ -37,7 +40,7 @@ class TableSchema(Struct, frozen=True):
 
     version: int = VERSION
     tables: tuple[str, ...] = _CREATED
-    upgrades: Mapping[int, tuple[str, ...]] = {}
+    upgrades: Mapping[int, tuple[str, ...]] = _UPGRADES
 
     def statements_from(self, version: int | None, where: str) -> list[str]:
         """Return what leads from a stored version to this one; raise ``UsageError`` if nothing does."""

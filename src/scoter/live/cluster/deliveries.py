@@ -128,19 +128,19 @@ class CassandraDeliveries:
             if (row := self._rows.get(each)) is not None and row.stored.ended is None:
                 row.due, row.is_lent = now + pause.total_seconds(), False
 
-    async def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
+    async def unfinished(self, most: int, tenant: str | None = None) -> Sequence[DeliveryStatus]:
         """Return deliveries that are pending or were given up, newest first; from any process."""
         now, found = self._lease_clock(), []
-        stored = {each.delivery.id: each for each in await self._stored()}
+        stored = {each.delivery.id: each for each in await self._stored() if _is_of(each, tenant)}
         for each in sorted(stored.values(), key=lambda each: -each.delivery.event.number)[:most]:
             row = self._rows.get(each.delivery.id)
             again = None if each.ended else timedelta(seconds=max(0.0, row.due - now) if row else 0.0)
             found.append(DeliveryStatus(delivery=each.delivery, why=each.why, again_in=again, given_up=each.ended))
         return found
 
-    async def resend(self, delivery: str) -> bool:
+    async def resend(self, delivery: str, tenant: str | None = None) -> bool:
         """Make a delivery due now, even one that was given up, unless it is under way."""
-        found = [each for each in await self._stored() if each.delivery.id == delivery]
+        found = [each for each in await self._stored() if each.delivery.id == delivery and _is_of(each, tenant)]
         if not found:
             return False
         row = self._rows.get(delivery)
@@ -159,9 +159,10 @@ class CassandraDeliveries:
         ]
         return sorted(ended, key=lambda each: each.at, reverse=True)[:most]
 
-    def waiting(self, most: int) -> int:
-        """Return how many deliveries are pending, counting up to ``most``."""
-        return min(most, sum(row.stored.ended is None for row in self._rows.values()))
+    def waiting(self, most: int, tenant: str | None = None) -> int:
+        """Return how many deliveries are pending, of one tenant or of all, counting up to ``most``."""
+        pending = (row.stored for row in self._rows.values() if row.stored.ended is None)
+        return min(most, sum(_is_of(each, tenant) for each in pending))
 
     async def prune(self, most: int, *, by_age: bool = True) -> int:
         """Remove at most ``most`` given-up deliveries beyond the limit or, if ``by_age``, too old."""
@@ -184,6 +185,10 @@ def _decoded(name: str, value: bytes) -> StoredDelivery | None:
         detail = f"the delivery {name} is unreadable, perhaps written by a newer Scoter: {error}"
         FAULTS.note("cassandra", FaultKind.UNREADABLE, detail, about=f"delivery {name}")
         return None
+
+
+def _is_of(stored: StoredDelivery, tenant: str | None) -> bool:
+    return tenant in (None, stored.delivery.event.tenant)
 
 
 def _row(stored: StoredDelivery) -> tuple[int, str, bytes, int]:

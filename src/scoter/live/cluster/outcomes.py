@@ -40,6 +40,7 @@ from scoter.live.cluster.messages import AcceptedUrl, event_values
 from scoter.live.ports import MetadataStore, RedirectHandover, StoredRecord, UrlOutcome
 from scoter.live.records import Event, Priority, State, UrlRecord
 from scoter.live.stages.outcome import REDIRECTS
+from scoter.live.tenants import announcement
 from scoter.live.threaded_calls import BatchThread, ThreadedCall
 
 _MOST_WAITING: Final = 10_000
@@ -291,7 +292,7 @@ class ClusterOutcomes:
         if held is None:
             return None
         url = entry.origin or entry.url
-        event = Event(number=0, message=entry.message, url=url, at=self._clock(), record=done.record)
+        event = announcement(0, entry.message, url, self._clock(), done.record)
         finished = await self._transactions.finish(FinishedUrl(event, entry.callback, *held))
         if finished is None:
             return None

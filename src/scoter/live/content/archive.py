@@ -15,6 +15,7 @@ from typing import Final, Self
 from scoter.api import Archived
 from scoter.core.reply import Exchange
 from scoter.errors import ContentUnavailable, ScoterError, UsageError, UserError
+from scoter.live.tenants import split_id
 from scoter.live.threaded_calls import BatchThread, ThreadedCall
 from scoter.store.disk import disk_errors
 from scoter.store.warc import (
@@ -80,7 +81,8 @@ class WarcContent(BatchThread):
         """
         if not exchanges:
             return ()
-        about = (("messageId", message), ("fetchId", fetch))
+        tenant, name = split_id(message)
+        about = (("messageId", name), *((("tenant", tenant),) if tenant else ()), ("fetchId", fetch))
         wanted = [(exchange, (*about, *timing_facts(exchange))) for exchange in exchanges]
         found: list[Location] = await self._call(wanted)
         return [Archived(each.file, each.offset, each.length) for each in found]

@@ -33,6 +33,7 @@ from scoter.live.content.log_files import (
 from scoter.live.content.log_rows import OutcomeTimings, row_of, table_of
 from scoter.live.ports import Events
 from scoter.live.records import Event
+from scoter.live.tenants import scoped_id
 from scoter.store.warc.writer import utc_now
 
 EVERY: Final = timedelta(seconds=20)
@@ -177,10 +178,14 @@ class FetchLog:
             if fitting:
                 last = fitting[-1].number
                 tables.append(await asyncio.to_thread(self._table, fitting))
-                outcomes += [(event.message, event.url) for event in fitting]
+                outcomes += [(scoped_id(event.tenant, event.message), event.url) for event in fitting]
             if not fitting or len(fitting) < len(following):
                 break
         return LogFile(hour, self._state.generation, first, last, is_part=True), tables, outcomes
 
     def _table(self, events: Sequence[Event]) -> Any:
-        return table_of([row_of(event, self._timings.get(event.message, event.url)) for event in events])
+        rows = []
+        for event in events:
+            timing = self._timings.get(scoped_id(event.tenant, event.message), event.url)
+            rows.append(row_of(event, timing))
+        return table_of(rows)

@@ -45,6 +45,7 @@ _COLUMNS: Final = (
     (pa.float64(), "waited_ms remote_ms total_ms"),
     (_TEXT, "warc_file"),
     (pa.int64(), "warc_offset warc_length"),
+    (_TEXT, "tenant"),
 )
 LOG: Final = pa.schema([(name, kind) for kind, names in _COLUMNS for name in names.split()])
 Row: TypeAlias = tuple[Any, ...]
@@ -81,6 +82,7 @@ def row_of(event: Event, timing: OutcomeTiming | None) -> Row:
         *_image(record),
         *_values(timing, 4),
         *_values(record.archived, 3),
+        event.tenant or None,
     )
 
 

@@ -51,7 +51,7 @@ _ALL: Final = (
         name="most-linked-sites",
         sentence="Show the sites that most messages, or crawled pages, link to.",
         service=f"""
-            SELECT domain AS site, count(DISTINCT message_id) AS messages, count(*) AS links,
+            SELECT domain AS site, count(DISTINCT (tenant, message_id)) AS messages, count(*) AS links,
                    count(DISTINCT resolved) AS pages
             FROM events WHERE domain IS NOT NULL AND {_IN_TIME}
             GROUP BY site ORDER BY messages DESC, links DESC, site LIMIT $limit""",
@@ -65,7 +65,7 @@ _ALL: Final = (
         name="pages-from",
         sentence="List the pages of a site, the most linked first.",
         service=f"""
-            SELECT resolved AS page, count(DISTINCT message_id) AS messages, min(time) AS first_seen,
+            SELECT resolved AS page, count(DISTINCT (tenant, message_id)) AS messages, min(time) AS first_seen,
                    arg_max(title, number) AS title
             FROM events WHERE state = 'ok' AND {_HERE} AND {_IN_TIME}
             GROUP BY page ORDER BY messages DESC, page LIMIT $limit""",

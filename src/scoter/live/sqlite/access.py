@@ -88,9 +88,17 @@ class SqliteKeyReader:
 
     def check(self, token: str) -> ApiKey | None:
         """Return the key of a token, or ``None`` if the token is invalid."""
-        row = self._reader.one("SELECT value, used FROM keys WHERE id = ?", (key_id_in(token),))
-        if row is None or not token_matches(key := _key(row), token):
-            return None
+        return self._used(key) if (key := self._stored(key_id_in(token))) and token_matches(key, token) else None
+
+    def find(self, key: str) -> ApiKey | None:
+        """Return the key with an id, for a session that its token has opened; ``None`` if it was revoked."""
+        return self._used(found) if (found := self._stored(key)) else None
+
+    def _stored(self, key: str) -> ApiKey | None:
+        row = self._reader.one("SELECT value, used FROM keys WHERE id = ?", (key,))
+        return None if row is None else _key(row)
+
+    def _used(self, key: ApiKey) -> ApiKey:
         self._uses[key.id] = self._clock()
         return key
 
@@ -120,9 +128,11 @@ class SqliteKeys(SqliteKeyReader):
         super().__init__(db.reader, db.clock)
         self._db = db
 
-    async def create(self, name: str, scopes: Sequence[str], rate: float | None = None) -> tuple[ApiKey, str]:
+    async def create(
+        self, name: str, scopes: Sequence[str], rate: float | None = None, tenant: str = ""
+    ) -> tuple[ApiKey, str]:
         """Create a key; return it with its token, which cannot be shown again."""
-        key, token = new_key(name, scopes, rate, self._clock())
+        key, token = new_key(name, scopes, rate, self._clock(), tenant)
 
         def change(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT INTO keys (id, value) VALUES (?, ?)", (key.id, msgspec.json.encode(key)))

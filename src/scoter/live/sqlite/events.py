@@ -13,6 +13,7 @@ from scoter.live.clock import from_micros, to_micros
 from scoter.live.ports import Delivery, DeliveryStatus, FailedDelivery
 from scoter.live.records import Event, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
+from scoter.live.tenants import announcement
 
 _GIVEN_UP_FOR: Final = timedelta(days=7)
 _decode_record = msgspec.json.Decoder(UrlRecord).decode
@@ -31,7 +32,7 @@ class SqliteEvents:
         """Return at most ``most`` events after a number."""
         query = "SELECT number, message, url, at, record FROM events WHERE number > ? ORDER BY number LIMIT ?"
         return [
-            Event(number=number, message=message, url=url, at=from_micros(at), record=_decode_record(record))
+            announcement(number, message, url, from_micros(at), _decode_record(record))
             for number, message, url, at, record in self._db.reader.all(query, (number, most))
         ]
 
@@ -136,9 +137,13 @@ class SqliteDeliveries:
         rows = self._db.reader.all(query, (most,))
         return [FailedDelivery(delivery=_delivery(row[:4]), why=row[4], at=from_micros(row[5])) for row in rows]
 
-    async def unfinished(self, most: int) -> Sequence[DeliveryStatus]:
-        """Return deliveries that are pending or were given up, newest first."""
-        query = "SELECT id, callback, event, tries, why, due, ended FROM deliveries ORDER BY number DESC LIMIT ?"
+    async def unfinished(self, most: int, tenant: str | None = None) -> Sequence[DeliveryStatus]:
+        """Return deliveries that are pending or were given up, newest first: those of one tenant, or all."""
+        chosen, values = ("", (most,)) if tenant is None else ("WHERE tenant = ?", (tenant, most))
+        query = (
+            f"SELECT id, callback, event, tries, why, due, ended FROM deliveries {chosen}"  # noqa: S608 - two literals
+            " ORDER BY number DESC LIMIT ?"
+        )
         now = self._db.lease_clock()
         return [
             DeliveryStatus(
@@ -147,24 +152,27 @@ class SqliteDeliveries:
                 again_in=None if row[5] is None else timedelta(seconds=max(0.0, row[5] - now)),
                 given_up=None if row[6] is None else from_micros(row[6]),
             )
-            for row in self._db.reader.all(query, (most,))
+            for row in self._db.reader.all(query, values)
         ]
 
-    async def resend(self, delivery: str) -> bool:
+    async def resend(self, delivery: str, tenant: str | None = None) -> bool:
         """Make a delivery due now, even one that was given up, unless it is under way."""
 
         def change(connection: sqlite3.Connection) -> bool:
-            known = connection.execute("SELECT 1 FROM deliveries WHERE id = ?", (delivery,)).fetchone()
+            known = connection.execute("SELECT tenant FROM deliveries WHERE id = ?", (delivery,)).fetchone()
+            if known is None or tenant not in (None, known[0]):
+                return False
             update = "UPDATE deliveries SET due = ?, ended = NULL WHERE id = ? AND lent = 0"
             connection.execute(update, (self._db.lease_clock(), delivery))
-            return known is not None
+            return True
 
         return await self._db.write(change)
 
-    def waiting(self, most: int) -> int:
-        """Return how many deliveries are pending, counting up to ``most``."""
-        counted = "SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE due IS NOT NULL LIMIT ?)"
-        found: int = self._db.reader.one(counted, (most,))[0]
+    def waiting(self, most: int, tenant: str | None = None) -> int:
+        """Return how many deliveries are pending, of one tenant or of all, counting up to ``most``."""
+        chosen, values = ("", (most,)) if tenant is None else ("AND tenant = ?", (tenant, most))
+        pending = f"SELECT 1 FROM deliveries WHERE due IS NOT NULL {chosen} LIMIT ?"  # noqa: S608 - two literals
+        found: int = self._db.reader.one(f"SELECT count(*) FROM ({pending})", values)[0]  # noqa: S608
         return found
 
     async def prune(self, most: int, *, by_age: bool = True) -> int:

@@ -22,16 +22,17 @@ import msgspec
 
 from scoter.config.sections.live import LiveSettings
 from scoter.live.clock import from_micros, to_micros
-from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record
+from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record, is_conflict
 from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.metadata import put_records
+from scoter.live.tenants import announcement
 
 # Only this transaction inserts, so the entries of a message have consecutive numbers.
 _NEW_MESSAGE: Final = (
-    "INSERT INTO messages (id, urls, force, callback, accepted, open, done, first)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'entries'))"
+    "INSERT INTO messages (id, urls, force, callback, accepted, open, done, digest, first)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'entries'))"
     " ON CONFLICT (id) DO NOTHING RETURNING number, first"
 )
 _NEW_ENTRY: Final = (
@@ -76,10 +77,13 @@ class SqliteJournal:
         accepted = to_micros(message.received)
         done = None if urls else to_micros(self._db.clock())
         texts = msgspec.json.encode([url for url, _ in urls])
-        row = (message.id, texts, message.force, message.callback, accepted, len(urls), done)
+        row = (message.id, texts, message.force, message.callback, accepted, len(urls), done, message.digest)
         new = connection.execute(_NEW_MESSAGE, row).fetchall()
         if not new:
-            known = connection.execute("SELECT urls, first FROM messages WHERE id = ?", (message.id,)).fetchone()
+            query = "SELECT urls, first, digest FROM messages WHERE id = ?"
+            known = connection.execute(query, (message.id,)).fetchone()
+            if is_conflict(message, known[2]):
+                return Accepted(message=message.id, entries={}, is_new=False, is_conflict=True)
             entries = {url: known[1] + place for place, url in enumerate(_decode_urls(known[0]))}
             return Accepted(message=message.id, entries=entries, is_new=False)
         ((number, first),) = new
@@ -194,6 +198,11 @@ class SqliteJournal:
         row = self._db.reader.one("SELECT coalesce(sum(n), 0) FROM backlog WHERE domain = ?", (domain,))
         return int(row[0])
 
+    def waiting_for(self, tenant: str) -> int:
+        """Return the number of open entries of a tenant."""
+        row = self._db.reader.one("SELECT n FROM tenants WHERE name = ?", (tenant,))
+        return int(row[0]) if row else 0
+
     def oldest(self) -> timedelta | None:
         """Return the age of the oldest open entry, if any."""
         row = self._db.reader.one("SELECT accepted FROM entries ORDER BY id LIMIT 1")
@@ -239,10 +248,10 @@ def announce(connection: sqlite3.Connection, entry: JournalEntry, record: UrlRec
     insert = "INSERT INTO events (message, url, at, record) VALUES (?, ?, ?, ?)"
     number = connection.execute(insert, (entry.message, entry.url, at, text)).lastrowid
     assert number is not None  # noqa: S101 - an INSERT of a row has one
-    event = Event(number=number, message=entry.message, url=entry.url, at=from_micros(at), record=record)
+    event = announcement(number, entry.message, entry.url, from_micros(at), record)
     if entry.callback:
-        insert = "INSERT INTO deliveries (id, callback, event, due) VALUES (?, ?, ?, 0)"
-        connection.execute(insert, (uuid4().hex, entry.callback, _encode_json(event)))
+        insert = "INSERT INTO deliveries (id, callback, event, due, tenant) VALUES (?, ?, ?, 0, ?)"
+        connection.execute(insert, (uuid4().hex, entry.callback, _encode_json(event), event.tenant))
     return event
 
 

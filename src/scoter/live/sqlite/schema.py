@@ -2,7 +2,8 @@
 
 One file contains everything that changes together: the records of an outcome, its event and its journal entry.
 
-- ``messages``    accepted messages; kept for a while after their last URL is done, to recognise repeated ones
+- ``messages``    accepted messages; kept for a while after their last URL is done, to recognise repeated ones by ``id``
+  (with the name of the tenant, see ``tenants``) and ``digest`` (empty if an older version has stored the message)
 - ``entries``     URLs that are not done: waiting, leased to ``reader`` until ``until``, or ``parked`` behind others of
   their domain and priority
 - ``backlog``     the number of entries per registered domain and priority, and how many of them are not parked
@@ -10,6 +11,7 @@ One file contains everything that changes together: the records of an outcome, i
   are visible until ``expires``, and kept ``stale`` microseconds longer
 - ``events``      events, numbered without gaps in commit order
 - ``deliveries``  events to be posted to callbacks; ``due`` is null for those that were given up
+- ``tenants``     the number of entries per tenant; triggers maintain it
 - ``rules``, ``keys``  domain rules; API keys
 - ``holds``       domains that must not be requested for longer than usual, and until when
 - ``tallies``     counters: entries by priority (``open0`` …), ``urls``, ``overflow``. Triggers maintain these and
@@ -31,13 +33,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 APPLICATION: Final = 0x5C07_0A11  # PRAGMA application_id: the file is ours
-FORMAT: Final = 3
+FORMAT: Final = 4
 
 # Rows of ``urls`` have about a kilobyte: WITHOUT ROWID would store them in the inner pages too.
 _TABLES: Final = """
 CREATE TABLE messages (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, urls BLOB NOT NULL, first INTEGER NOT NULL,
-  force INTEGER NOT NULL, callback TEXT NOT NULL, accepted INTEGER NOT NULL, open INTEGER NOT NULL, done INTEGER
+  force INTEGER NOT NULL, callback TEXT NOT NULL, accepted INTEGER NOT NULL, open INTEGER NOT NULL, done INTEGER,
+  digest BLOB NOT NULL DEFAULT x''
 ) STRICT;
 CREATE INDEX messages_done ON messages (done) WHERE done IS NOT NULL;
 CREATE TABLE entries (
@@ -62,7 +65,7 @@ CREATE TABLE events (
 CREATE TABLE deliveries (
   number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, callback TEXT NOT NULL, event BLOB NOT NULL,
   tries INTEGER NOT NULL DEFAULT 0, lent INTEGER NOT NULL DEFAULT 0, due REAL, why TEXT NOT NULL DEFAULT '',
-  ended INTEGER
+  ended INTEGER, tenant TEXT NOT NULL DEFAULT ''
 ) STRICT;
 CREATE INDEX deliveries_due ON deliveries (due) WHERE due IS NOT NULL;
 CREATE INDEX deliveries_ended ON deliveries (ended) WHERE ended IS NOT NULL;
@@ -126,6 +129,22 @@ CREATE TABLE holds (domain TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WIT
 CREATE INDEX holds_until ON holds (until);
 """
 
+# The tenant of a message is what its id has before the separator (char(31)), or "".
+_TENANTS: Final = """
+CREATE TABLE tenants (name TEXT PRIMARY KEY, n INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+INSERT INTO tenants
+  SELECT substr(id, 1, max(0, instr(id, char(31)) - 1)) AS name, sum(open) FROM messages WHERE open > 0 GROUP BY name;
+CREATE TRIGGER message_comes AFTER INSERT ON messages WHEN new.open > 0 BEGIN
+  INSERT INTO tenants VALUES (substr(new.id, 1, max(0, instr(new.id, char(31)) - 1)), new.open)
+    ON CONFLICT (name) DO UPDATE SET n = n + excluded.n;
+END;
+CREATE TRIGGER message_shrinks AFTER UPDATE OF open ON messages BEGIN
+  UPDATE tenants SET n = n + new.open - old.open WHERE name = substr(new.id, 1, max(0, instr(new.id, char(31)) - 1));
+  DELETE FROM tenants WHERE name = substr(new.id, 1, max(0, instr(new.id, char(31)) - 1)) AND n = 0;
+END;
+CREATE INDEX deliveries_tenant ON deliveries (tenant, number);
+"""
+
 # The statements that upgrade each older format to the next.
 _STEPS: Final[Mapping[int, str]] = {
     1: """
@@ -143,6 +162,11 @@ DROP INDEX urls_expiry;
 DROP INDEX overflow_expiry;
 """
     + _STALE_AND_HOLDS,
+    3: """
+ALTER TABLE messages ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
+ALTER TABLE deliveries ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+"""
+    + _TENANTS,
 }
 
 
@@ -156,7 +180,7 @@ def prepare(connection: sqlite3.Connection, *, to: int = FORMAT, steps: Mapping[
     try:
         version = check(connection, to)
         if version == 0:
-            _carry_out(connection, _TABLES + _PARKING + _STALE_AND_HOLDS)
+            _carry_out(connection, _TABLES + _PARKING + _STALE_AND_HOLDS + _TENANTS)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
         for each in range(version, to) if version else ():
             if each not in steps:

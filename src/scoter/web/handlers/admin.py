@@ -12,6 +12,7 @@ from scoter.core.domain import registered_domain
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.keys import MOST_KEYS, ApiKey
+from scoter.live.tenants import is_tenant_name
 from scoter.web.asgi import NO_STORE, ApiRequest, ApiResponse
 from scoter.web.problems import problem
 from scoter.web.routes import HandlerResult, ResponseSpec, route
@@ -105,7 +106,10 @@ async def make_key(services: Services, call: ApiRequest[KeyOrder]) -> HandlerRes
     order = call.body
     if len(services.keys.all()) >= MOST_KEYS:
         return problem(409, "too-many-keys", f"There are already {MOST_KEYS:,} keys.", "Revoke some of them.")
-    key, token = await services.keys.create(order.name, tuple(dict.fromkeys(order.scopes)), order.rate)
+    if order.tenant and not is_tenant_name(order.tenant):
+        return problem(422, "invalid", "This name of a tenant is reserved.", where="/tenant")
+    scopes = tuple(dict.fromkeys(order.scopes))
+    key, token = await services.keys.create(order.name, scopes, order.rate, order.tenant)
     return ApiResponse(msgspec.json.encode(NewKey(**_facts(key), token=token)), 201, headers=NO_STORE)
 
 
@@ -120,5 +124,5 @@ async def revoke_key(services: Services, call: ApiRequest[None]) -> HandlerResul
 
 
 def _facts(key: ApiKey) -> dict[str, Any]:
-    names = ("id", "name", "scopes", "rate", "created", "last_used")
+    names = ("id", "name", "scopes", "rate", "created", "last_used", "tenant")
     return {name: getattr(key, name) for name in names}

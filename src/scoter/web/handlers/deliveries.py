@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -16,9 +17,10 @@ from scoter.web.services import Services
 
 @route("GET", "/v1/deliveries", {200: ResponseSpec("The deliveries.", DeliveryList)}, query=DeliveriesQuery)
 async def list_deliveries(services: Services, call: ApiRequest[None]) -> HandlerResult:
-    """List the webhook deliveries that were not received, newest first."""
+    """List the tenant's webhook deliveries that were not received, newest first."""
     query: DeliveriesQuery = call.query
-    found = [_info(each) for each in await services.deliveries.unfinished(query.limit)]
+    caller = call.caller
+    found = [_info(each, caller.tenant) for each in await services.deliveries.unfinished(query.limit, caller.sees)]
     return ApiResponse(msgspec.json.encode(DeliveryList(found)))
 
 
@@ -31,18 +33,19 @@ async def list_deliveries(services: Services, call: ApiRequest[None]) -> Handler
 )
 async def resend_delivery(services: Services, call: ApiRequest[None]) -> HandlerResult:
     """Send a delivery again now, even one that was given up."""
-    if not await services.deliveries.resend(call.path["id"]):
+    if not await services.deliveries.resend(call.path["id"], call.caller.sees):
         return problem(404, "unknown-delivery", "There is no such delivery.", "It was received, or removed.")
     services.wake_deliveries()
     return ApiResponse(msgspec.json.encode(Resent(call.path["id"])), 202)
 
 
-def _info(found: DeliveryStatus) -> DeliveryInfo:
-    delivery = found.delivery
+def _info(found: DeliveryStatus, own: str) -> DeliveryInfo:
+    delivery, tenant = found.delivery, found.delivery.event.tenant
     state: Literal["waiting", "retrying", "given-up"] = "retrying" if delivery.tries else "waiting"
     return DeliveryInfo(
         id=delivery.id,
-        callback=delivery.callback,
+        tenant=tenant,
+        callback=delivery.callback if tenant == own else _origin(delivery.callback),
         message=delivery.event.message,
         url=delivery.event.url,
         state="given-up" if found.given_up is not None else state,
@@ -51,3 +54,13 @@ def _info(found: DeliveryStatus) -> DeliveryInfo:
         retry_in=None if found.again_in is None else found.again_in.total_seconds(),
         given_up=found.given_up,
     )
+
+
+def _origin(callback: str) -> str:
+    """Return the origin of a callback: path and query may contain a secret.
+
+    >>> _origin("https://hooks.example:8443/t/0a1b?key=2c3d")
+    'https://hooks.example:8443'
+    """
+    parts = urlsplit(callback)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"

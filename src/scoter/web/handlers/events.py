@@ -18,7 +18,7 @@ _EVENTS: Final = ResponseSpec("Events `url`, and `gap` if some are no longer kep
 
 @route("GET", "/v1/events", {200: _EVENTS}, query=EventsQuery, problems=(503,))
 async def listen(services: Services, call: ApiRequest[None]) -> HandlerResult:
-    """Stream events (SSE), starting after Last-Event-ID or `after`."""
+    """Stream the tenant's events (SSE), starting after Last-Event-ID or `after`."""
     query: EventsQuery = call.query
     after = query.after
     last = call.headers.get(b"last-event-id", b"").strip()
@@ -28,4 +28,4 @@ async def listen(services: Services, call: ApiRequest[None]) -> HandlerResult:
         after = int(last)
     if services.streams.is_full:
         return problem(503, "crowded", "Too many event streams are open.", retry_after=30)
-    return ApiStream(partial(services.streams.serve, after), STREAM_HEADERS)
+    return ApiStream(partial(services.streams.serve, after, tenant=call.caller.sees), STREAM_HEADERS)

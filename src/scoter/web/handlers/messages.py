@@ -5,16 +5,27 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from datetime import datetime
+from hashlib import sha256
+from typing import Final
 
 import msgspec
 
 from scoter.api import Outcome, Problem, Receipt, Receipts, Submission, Submissions
 from scoter.live.acceptance import Overloaded, TakeResult
 from scoter.live.records import Message, Priority
+from scoter.live.tenants import scoped_id, split_id
 from scoter.web.asgi import ApiRequest, ApiResponse
 from scoter.web.problems import problem, retry_header
 from scoter.web.routes import HandlerResult, ResponseSpec, route
 from scoter.web.services import Services
+
+_CONFLICT: Final = problem(
+    409,
+    "id-conflict",
+    "The ID belongs to a message with other content.",
+    "Nothing was accepted. Send the same message again, or choose another ID.",
+    where="/id",
+)
 
 
 @route(
@@ -23,7 +34,7 @@ from scoter.web.services import Services
     {202: ResponseSpec("What happened to each message.", Receipts)},
     scope="submit",
     body=Submission | Submissions,
-    problems=(429,),
+    problems=(409, 429),
 )
 async def submit(services: Services, call: ApiRequest[Submission | list[Submission]]) -> HandlerResult:
     """Submit one message or several."""
@@ -33,7 +44,9 @@ async def submit(services: Services, call: ApiRequest[Submission | list[Submissi
         if order.callback and (why := services.check_callback(order.callback)):
             where = f"/{at}/callback" if several else "/callback"
             return problem(422, "callback", "The callback is not allowed.", why, where=where)
-    receipts = await take(services, orders)
+    receipts = await take(services, orders, call.caller.tenant)
+    if not several and receipts[0].status is Outcome.CONFLICT:
+        return _CONFLICT
     if all(receipt.status is Outcome.REFUSED for receipt in receipts):
         return overloaded(receipts)
     later = [receipt.retry_after for receipt in receipts if receipt.retry_after is not None]
@@ -41,21 +54,23 @@ async def submit(services: Services, call: ApiRequest[Submission | list[Submissi
     return ApiResponse(msgspec.json.encode(Receipts(receipts)), 202, headers=headers)
 
 
-async def take(services: Services, orders: Sequence[Submission]) -> list[Receipt]:
-    """Accept or refuse messages, and count them."""
-    messages = [_message(order, services.clock()) for order in orders]
+async def take(services: Services, orders: Sequence[Submission], tenant: str) -> list[Receipt]:
+    """Accept or refuse messages of a tenant, and count them."""
+    messages = [_message(order, tenant, services.clock()) for order in orders]
     answers = await services.sink.take(messages)
-    receipts = [_receipt(message, answer) for message, answer in zip(messages, answers, strict=True)]
-    for receipt in receipts:
-        services.metrics.messages.add(receipt.status.value)
-        if receipt.status is Outcome.REFUSED:
-            services.metrics.refusals.add("domain" if receipt.domain else "service")
+    receipts = []
+    for message, answer in zip(messages, answers, strict=True):
+        receipt = _receipt(message, answer)
+        receipts.append(receipt)
+        services.metrics.received(tenant, receipt.status.value)
+        if isinstance(answer, Overloaded):
+            services.metrics.refusals.add("domain" if answer.domain else "tenant" if answer.is_tenant else "service")
     return receipts
 
 
-def _message(order: Submission, now: datetime) -> Message:
+def _message(order: Submission, tenant: str, now: datetime) -> Message:
     return Message(
-        id=order.id or uuid.uuid4().hex,
+        id=scoped_id(tenant, order.id or uuid.uuid4().hex),
         text=order.text,
         urls=order.urls,
         priority=Priority[order.priority.upper()],
@@ -63,16 +78,26 @@ def _message(order: Submission, now: datetime) -> Message:
         callback=order.callback,
         received=now,
         is_named=bool(order.id),
+        digest=_digest(order) if order.id else b"",
     )
 
 
+def _digest(order: Submission) -> bytes:
+    """Return the digest of all that a sender chose. It must not depend on the version or on settings."""
+    chosen = (order.text, order.urls, order.priority, order.force, order.callback)
+    return sha256(msgspec.json.encode(chosen)).digest()
+
+
 def _receipt(message: Message, answer: TakeResult) -> Receipt:
+    name = split_id(message.id)[1]
     if isinstance(answer, Overloaded):
         return Receipt(
-            id=message.id, status=Outcome.REFUSED, entries={}, retry_after=answer.retry_after, domain=answer.domain
+            id=name, status=Outcome.REFUSED, entries={}, retry_after=answer.retry_after, domain=answer.domain
         )
+    if answer.accepted.is_conflict:
+        return Receipt(id=name, status=Outcome.CONFLICT, entries={})
     return Receipt(
-        id=answer.accepted.message,
+        id=name,
         status=Outcome.ACCEPTED if answer.accepted.is_new else Outcome.KNOWN,
         entries=answer.accepted.entries,
         unusable=answer.unusable,

@@ -48,7 +48,7 @@ async def preview(services: Services, call: ApiRequest[None]) -> HandlerResult:
     known = await services.lookup.known(url)
     if known is None or not _is_fresh(known, services.clock()):
         seconds = min(wait_seconds(query.wait), services.web.longest_wait.total_seconds())
-        refused = await _finish(services, url, query, seconds)
+        refused = await _finish(services, url, query, seconds, call.caller.tenant)
         if refused is not None:
             return refused
     reply = await services.lookup.one(url)
@@ -62,11 +62,11 @@ def _is_fresh(value: bytes, now: datetime) -> bool:
     return record.expires_at > now and (record.stale is None or record.stale.retry_at > now)
 
 
-async def _finish(services: Services, url: str, query: PreviewQuery, seconds: float) -> Problem | None:
+async def _finish(services: Services, url: str, query: PreviewQuery, seconds: float, tenant: str) -> Problem | None:
     """Submit a URL and wait until it is finished; return why it is refused."""
     if services.waiters.is_full:
         return problem(503, "crowded", "Too many lookups are waiting.", retry_after=2)
-    (receipt,) = await take(services, [Submission(urls=(url,), priority=query.priority)])
+    (receipt,) = await take(services, [Submission(urls=(url,), priority=query.priority)], tenant)
     if receipt.status is Outcome.REFUSED:
         return overloaded([receipt])
     if receipt.unusable:

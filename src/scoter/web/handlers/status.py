@@ -2,39 +2,62 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
+from msgspec.structs import replace
 
 from scoter.api import ActivityList, ActivityQuery, Health, History, HistoryQuery, Statistics
 from scoter.web.asgi import HEALTHY, ApiRequest, ApiResponse
-from scoter.web.metrics import MEDIA_TYPE
+from scoter.web.metrics import MEDIA_TYPE, counts_of
 from scoter.web.problems import problem
 from scoter.web.routes import HandlerResult, ResponseSpec, route
 from scoter.web.services import Services
 
+_SERVICE_ONLY: Final = problem(
+    403,
+    "whole-service",
+    "This is about all tenants.",
+    "It requires a key with the scope admin, or one without a tenant. /v1/stats has the tenant's own counts.",
+)
+
 
 @route("GET", "/v1/stats", {200: ResponseSpec("Counts, gauges and times by stage.", Statistics)})
 async def stats(services: Services, call: ApiRequest[None]) -> HandlerResult:
-    """Return statistics of the service."""
-    return ApiResponse(msgspec.json.encode(services.metrics.statistics()))
+    """Return statistics of the service, or of the tenant."""
+    found = services.metrics.statistics()
+    if not call.caller.sees_service:
+        tenant = call.caller.tenant
+        waiting = {"journal_entries": float(services.waiting_for(tenant))}
+        found = Statistics(uptime=found.uptime, counts=counts_of(tenant, found.counts), gauges=waiting, stages={})
+    return ApiResponse(msgspec.json.encode(found))
 
 
 @route("GET", "/v1/history", {200: ResponseSpec("The last hour.", History)}, query=HistoryQuery)
 async def history(services: Services, call: ApiRequest[None]) -> HandlerResult:
     """Return the statistics of the last hour, in intervals of 10 seconds."""
     query: HistoryQuery = call.query
-    return ApiResponse(msgspec.json.encode(History(services.history.since(query.after))))
+    points = services.history.since(query.after)
+    if not call.caller.sees_service:
+        tenant = call.caller.tenant
+        points = [replace(each, counts=counts_of(tenant, each.counts), gauges={}, stages={}) for each in points]
+    return ApiResponse(msgspec.json.encode(History(points)))
 
 
 @route("GET", "/v1/activity", {200: ResponseSpec("The domains.", ActivityList)}, query=ActivityQuery)
 async def activity(services: Services, call: ApiRequest[None]) -> HandlerResult:
     """Return the domains that the service is busy with or holds back: rates, delays, and pauses with their reasons."""
     query: ActivityQuery = call.query
+    if not call.caller.sees_service:
+        return _SERVICE_ONLY
     return ApiResponse(msgspec.json.encode(ActivityList(list(services.activity(query.limit)))))
 
 
 @route("GET", "/metrics", {200: ResponseSpec("The metrics.", None, "text/plain")})
 async def metrics(services: Services, call: ApiRequest[None]) -> HandlerResult:
     """Return all metrics in the Prometheus text format."""
+    if not call.caller.sees_service:
+        return _SERVICE_ONLY
     return ApiResponse(services.metrics.text(), media_type=MEDIA_TYPE)
 
 

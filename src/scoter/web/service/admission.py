@@ -8,6 +8,7 @@ from itertools import compress
 from typing import Final
 
 from scoter.api import DomainRule
+from scoter.core.bounded import BoundedMap
 from scoter.errors import StoreUnavailable
 from scoter.live.acceptance import Overloaded, TakeResult
 from scoter.live.content.retention import DiskFloor
@@ -15,10 +16,12 @@ from scoter.live.journal_rules import domain_of
 from scoter.live.ports import DomainRuleStore
 from scoter.live.records import Message
 from scoter.live.sqlite.database import DatabaseReader
+from scoter.live.tenants import tenant_of
 from scoter.web.services import MessageSink
 
 MOST_RULES: Final = 100_000
 _RETRY_AFTER: Final = 60.0
+_MOST_TENANTS: Final = 1_000
 _COUNT_VALID: Final = 1.0  # seconds; counting takes some milliseconds
 
 
@@ -30,12 +33,13 @@ class RoomCheckedSink:
         sink: MessageSink,
         floor: DiskFloor,
         *,
-        waiting_callbacks: Callable[[], int] = lambda: 0,
+        waiting_callbacks: Callable[[int, str | None], int] = lambda most, tenant: 0,
         most_callbacks: int = 1,
+        most_of_tenant: int = 1,
         is_known: Callable[[str], bool] = lambda message: False,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``waiting_callbacks`` returns the number of waiting deliveries; it is called once a second.
+        """``waiting_callbacks`` counts the waiting deliveries of a tenant or of all, up to a limit, once a second.
 
         ``is_known`` tells whether a message was submitted before: it needs no space.
         """
@@ -43,27 +47,36 @@ class RoomCheckedSink:
         self._floor = floor
         self._waiting = waiting_callbacks
         self._most_callbacks = most_callbacks
+        self._most_of_tenant = most_of_tenant
         self._is_known = is_known
         self._timer = timer
-        self._counted: tuple[float, int] | None = None
+        self._full: BoundedMap[str | None, tuple[float, bool]] = BoundedMap(_MOST_TENANTS)
 
     async def take(self, messages: Sequence[Message]) -> Sequence[TakeResult]:
         if not self._floor.has_room():
             has_room = [self._is_known(message.id) for message in messages]
             if not any(has_room):
                 raise StoreUnavailable("the disk is nearly full")
-        elif not any(message.callback for message in messages) or self._has_callback_room():
-            return await self._sink.take(messages)
         else:
-            has_room = [not message.callback or self._is_known(message.id) for message in messages]
+            has_room = [self._has_callback_room(message) or self._is_known(message.id) for message in messages]
+            if all(has_room):
+                return await self._sink.take(messages)
         others = iter(await self._sink.take(list(compress(messages, has_room))))
         return [next(others) if has else Overloaded(_RETRY_AFTER) for has in has_room]
 
-    def _has_callback_room(self) -> bool:
-        now = self._timer()
-        if self._counted is None or now - self._counted[0] >= _COUNT_VALID:
-            self._counted = now, self._waiting()
-        return self._counted[1] < self._most_callbacks
+    def _has_callback_room(self, message: Message) -> bool:
+        if not message.callback or self._is_full(None, self._most_callbacks):
+            return not message.callback
+        return self._most_of_tenant >= self._most_callbacks or not self._is_full(
+            tenant_of(message.id), self._most_of_tenant
+        )
+
+    def _is_full(self, tenant: str | None, most: int) -> bool:
+        now, counted = self._timer(), self._full.get(tenant)
+        if counted is None or now - counted[0] >= _COUNT_VALID:
+            counted = now, self._waiting(most, tenant) >= most
+            self._full.put(tenant, counted)
+        return counted[1]
 
 
 class CachedDomainRules:

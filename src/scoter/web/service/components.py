@@ -123,8 +123,9 @@ class CoreComponents:
                 sink=RoomCheckedSink(
                     acceptance,
                     self.floor,
-                    waiting_callbacks=lambda: stores.deliveries.waiting(live.callbacks_most),
+                    waiting_callbacks=stores.deliveries.waiting,
                     most_callbacks=live.callbacks_most,
+                    most_of_tenant=live.callbacks_per_tenant,
                     is_known=lambda message: stores.journal.is_done(message) is not None,
                 ),
                 lookup=Lookup(stores.metadata, partial(is_pending, stores.db.reader)),
@@ -135,6 +136,7 @@ class CoreComponents:
                 deliveries=stores.deliveries,
                 wake_deliveries=self.webhooks.wake,
                 fetching=fetchers,
+                waiting_for=stores.journal.waiting_for,
                 activity=fetchers.activity,
                 content=content,
                 keys=stores.keys,

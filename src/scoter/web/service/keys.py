@@ -11,6 +11,7 @@ from scoter.errors import UsageError, nearest
 from scoter.live.keys import MOST_KEYS, ApiKey
 from scoter.live.sqlite.access import ExternalDatabase, SqliteKeyReader, SqliteKeys
 from scoter.live.sqlite.database import DatabaseReader, ServiceDb
+from scoter.live.tenants import is_tenant_name
 from scoter.web.service.plan import ServiceFolder
 
 SCOPES: Final = get_args(KeyScope)
@@ -33,7 +34,21 @@ def parse_scopes(text: str) -> tuple[str, ...]:
     return found
 
 
-async def make_key(folder: ServiceFolder, name: str, scopes: Sequence[str], rate: float | None) -> tuple[ApiKey, str]:
+def check_tenant(text: str) -> str:
+    """Return the name of a tenant, or raise.
+
+    >>> check_tenant("acme")
+    'acme'
+    """
+    if text and not is_tenant_name(text):
+        hint = "Use at most 63 lower-case letters, digits, hyphens and underscores; other is reserved."
+        raise UsageError(f"{text!r} is not the name of a tenant", where="--tenant", hint=hint)
+    return text
+
+
+async def make_key(
+    folder: ServiceFolder, name: str, scopes: Sequence[str], rate: float | None, tenant: str = ""
+) -> tuple[ApiKey, str]:
     """Create a key; return it with its token, which cannot be shown again."""
     if not name.strip() or not name.isprintable() or len(name) > LONGEST_KEY_NAME:
         raise UsageError(
@@ -43,7 +58,7 @@ async def make_key(folder: ServiceFolder, name: str, scopes: Sequence[str], rate
         raise UsageError(f"there are already {MOST_KEYS:,} keys", where=str(folder.root), hint="Revoke some of them.")
     folder.create()
     async with _keys(folder) as keys:
-        return await keys.create(name, scopes, rate)
+        return await keys.create(name, scopes, rate, tenant)
 
 
 async def revoke_key(folder: ServiceFolder, identity: str) -> bool:

@@ -76,10 +76,10 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         def announced(new: Sequence[Event]) -> None:
             for event in new:
                 urls = {event.url, *(hop.url for hop in event.record.hops)}
-                metrics.announced(event.record)
+                metrics.announced(event)
                 for url in urls:
                     records.forget(url)
-                intake.finished(event.url)
+                intake.finished(event)
                 waiters.note(urls)
             streams.wake()
 
@@ -137,6 +137,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
                 deliveries=deliveries,
                 wake_deliveries=webhooks.wake,
                 fetching=fetchers,
+                waiting_for=intake.waiting_for,
                 activity=lambda most: reports.activity(most, fetchers.activity(most)),
                 keys=keys,
                 access=access,
