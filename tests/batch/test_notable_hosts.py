@@ -10,7 +10,7 @@ from tests.batch.test_updatehostdb import MISSING, Names, fetch
 from scoter.batch.hosts.notable import FAULTIEST, LARGEST, SLOWEST, notable_hosts
 from scoter.batch.readhostdb import open_hostdb
 from scoter.batch.updatehostdb import updatehostdb
-from scoter.batch.urls.sitemaps import read_sites, save_hosts_as_sites
+from scoter.batch.urls.sitemap_starts import read_sites, save_hosts_as_sites
 from scoter.config import load
 from scoter.engine import Engine, source_of
 

@@ -57,7 +57,7 @@ def test_unreadable_sitemap_is_reported_with_its_reason(run: Run, tmp_path: Path
     web.files[f"{HOST}/all.xml"] = index("/missing.xml", "/sitemap.xml")
     done = run("sitemap", tmp_path / "new", f"{HOST}/all.xml")
     assert done.out == "3 new, 1 outside their sitemap's scope\n"
-    assert "Not read, or only in part: 1 not_found" in done.err
+    assert "Sitemaps not read, or only in part: 1 not_found" in done.err
     assert f"  {HOST}/missing.xml: not_found" in done.err
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import islice
+from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -28,14 +29,16 @@ from scoter.batch.generate import generate
 from scoter.batch.hosts.notable import NotableHost, notable_hosts
 from scoter.batch.invertlinks import invertlinks
 from scoter.batch.parse import parse
-from scoter.batch.sitemap import sitemap
+from scoter.batch.sitemap import SitemapReading, SitemapResult, Starts
 from scoter.batch.updatedb import CrawldbUpdate
 from scoter.batch.updatehostdb import is_behind, updatehostdb
+from scoter.batch.urls.sitemap_starts import SitemapStart
 from scoter.batch.worker.pool import FetchPool
 from scoter.config import Config
 from scoter.core.display import count, size
-from scoter.engine import Engine
+from scoter.engine import Engine, TableSource
 from scoter.errors import UserError
+from scoter.fetch.progress import Snapshot
 from scoter.store.objects.copies import drop_copies
 
 _DISK_CHECK_INTERVAL = 5.0
@@ -51,6 +54,8 @@ class CrawlProgress(Struct, frozen=True, kw_only=True):
     step: str
     share: float | None = None
     fetch: FetchProgress | None = None
+    sitemaps: Snapshot | None = None
+    """How far the fetch of sitemaps is."""
     ended: RoundResult | None = None
     """Given once, at the end of a round."""
 
@@ -96,6 +101,8 @@ class CrawlResult(Struct, frozen=True, kw_only=True):
     """Hosts whose URLs were held back, because they look like a crawler trap."""
     hosts: tuple[NotableHost, ...] = ()
     """Hosts that stand out among those fetched from in this run."""
+    sitemaps: SitemapResult | None = None
+    """What sitemaps added, if any were read."""
 
     @property
     def has_succeeded(self) -> bool:
@@ -165,6 +172,7 @@ class _CrawlRun(Struct):
     cpu: dict[str, float] = {}
     step_now: tuple[str, float] = ("", 0.0)
     traps: dict[tuple[str, str], TrapHost] = {}
+    sitemaps: SitemapReading | None = None
 
     def run(self) -> CrawlResult:
         while not self.stopping:
@@ -187,9 +195,11 @@ class _CrawlRun(Struct):
         segment = self._open_segment()
         if segment is None:
             self._read_sitemaps()
-            segment = self._generated()
+            segment = None if self.stopping else self._generated()
+            if segment is None and self._continue_sitemaps():
+                segment = self._generated()
         if segment is None:
-            return False
+            return bool(self.stopping)
         fetched = None if segment.is_fetched else self._fetch(segment)
         if self.stopping:
             if fetched is not None:
@@ -237,10 +247,37 @@ class _CrawlRun(Struct):
         return next((each for each in self.directory.all_segments() if not each.is_in(known)), None)
 
     def _read_sitemaps(self) -> None:
-        wanted = self.rounds.sitemaps
-        if wanted == "always" or (wanted == "once" and self.number == 1):
-            self._step("sitemap")
-            sitemap(self.directory, self.engine, self.config, now=self.clock())
+        wanted, reading = self.rounds.sitemaps, self.sitemaps
+        if wanted == "never":
+            return
+        if reading is None:
+            reading = self.sitemaps = SitemapReading(
+                self.directory,
+                self.engine,
+                self.config,
+                is_stopping=lambda: not self._has_disk_space() or bool(self.stopping),
+                on_progress=self._reading_sitemaps,
+            )
+            starts: Starts = reading.of_crawldb
+        elif wanted == "always":
+            starts = reading.of_crawldb
+        elif reading.sites_left:
+            starts = _no_starts
+        else:
+            return
+        self._step("sitemap")
+        reading.run(starts, now=self.clock(), may_suspend=True)
+
+    def _continue_sitemaps(self) -> bool:
+        """Read the sitemaps of slow sites when there is nothing else to do; return false if there are none."""
+        if self.stopping or self.sitemaps is None or not self.sitemaps.sites_left:
+            return False
+        self._step("sitemap")
+        self.sitemaps.run(_no_starts, now=self.clock())
+        return not self.stopping
+
+    def _reading_sitemaps(self, snapshot: Snapshot, kept: int) -> None:
+        self.on_progress(CrawlProgress(round=self.number, rounds=self.rounds.most, step="sitemap", sitemaps=snapshot))
 
     def _update_hosts(self) -> None:
         if self.rounds.hostdb and is_behind(self.directory):
@@ -366,4 +403,9 @@ class _CrawlRun(Struct):
             hosts=notable_hosts(self.engine, [self.directory.segment(each.segment) for each in self.done]),
             cpu=self._spent(),
             traps=tuple(sorted(self.traps.values(), key=lambda each: (-each.urls, each.host))),
+            sitemaps=None if self.sitemaps is None else self.sitemaps.result(),
         )
+
+
+def _no_starts(folder: Path, known: TableSource) -> tuple[SitemapStart, ...]:
+    return ()

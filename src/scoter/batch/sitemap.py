@@ -13,10 +13,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TypeAlias
 
 import ibis
 import uvloop
 from msgspec import Struct
+from msgspec.structs import replace
 
 from scoter.batch.compact import settle
 from scoter.batch.crawldir import schemas
@@ -28,15 +30,8 @@ from scoter.batch.readhostdb import open_hostdb
 from scoter.batch.urls.chains import UrlChains
 from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, IS_KNOWN, OLD, SitemapRecords, flag_known, put_records
 from scoter.batch.urls.seeds import SeedProblem, seed_sources
-from scoter.batch.urls.sitemaps import (
-    SitemapCrawler,
-    SitemapProblem,
-    SitemapStart,
-    read_sites,
-    read_starts,
-    save_hosts_as_sites,
-    save_sites,
-)
+from scoter.batch.urls.sitemap_starts import SitemapStart, read_sites, read_starts, save_hosts_as_sites, save_sites
+from scoter.batch.urls.sitemaps import SitemapCrawler, SitemapProblem
 from scoter.config import Config
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
@@ -48,6 +43,9 @@ from scoter.store.disk import Scratch
 from scoter.store.host_holds import SqliteHostHolds
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.tables import Table
+
+Starts: TypeAlias = Callable[[Path, TableSource], Iterable[SitemapStart | SeedProblem]]
+"""Returns where to start, given a folder for temporary files and the crawldb."""
 
 
 class SitemapResult(Struct, frozen=True, kw_only=True):
@@ -99,63 +97,129 @@ def sitemap(
     line. Without either, all sites of the crawldb are read, or with ``hostdb`` those of its hosts that are not dead.
     Options that are ``None`` follow the ``sitemap`` settings.
     """
-    user_agent(config)  # fail early if there is no agent name
-    settings = config.sitemap
-    is_strict = settings.strict_parsing if strict is None else strict
-    overwrite = settings.url_overwrite_existing if overwrite is None else overwrite
-    chains = UrlChains.from_config(
+    reading = SitemapReading(
+        crawl,
+        engine,
         config,
-        "inject",
-        filter=settings.url_filter if filter is None else filter,
-        normalize=settings.url_normalize if normalize is None else normalize,
+        strict=strict,
+        filter=filter,
+        normalize=normalize,
+        overwrite=overwrite,
+        on_progress=on_progress,
     )
-    columns = scoring_columns(config)
     named = (seed_sources(urls), seed_sources(hosts, may_be_urls=False))
-    with Scratch(crawl.scratch, "sitemap") as scratch, crawldb_snapshot(crawl, columns) as snapshot:
-        folder, known = scratch.path, snapshot.source
-        starts: Iterable[SitemapStart | SeedProblem]
+
+    def starts(folder: Path, known: TableSource) -> Iterable[SitemapStart | SeedProblem]:
         if urls or hosts:
-            starts = read_starts(*named)
-        else:
-            starts = _hostdb_sites(engine, folder, crawl) if hostdb else _sites(engine, known, folder, crawl)
-        file = folder / "entries.parquet"
-        with (
-            SitemapRecords(file, chains, config, now) as records,
-            crawl.shared_file(ROBOTS_CACHE) as robots_file,
-            crawl.shared_file(HOLDS) as holds_file,
-            SqliteRobotsCache(robots_file) as robots,
-            SqliteHostHolds(holds_file) as stored,
-        ):
-            holds = KeptHolds(stored)
-            crawler = SitemapCrawler(config, records, robots, holds, folder, strict=is_strict, on_progress=on_progress)
-            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                runner.run(crawler.run(starts))
-        flagged, new, old = flag_known(engine, file, known, columns, folder)
-        changed = _count_changed(engine, flagged) if overwrite else 0
-        if new or changed:
-            # All known records are written again, also those whose entries set no field.
-            is_delta = is_incremental(snapshot.manifest, known.schema, config, new + (old if overwrite else 0))
-            with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=columns, writer="sitemap") as version:
-                extended = snapshot.version if is_delta else None
-                put_records(engine, flagged, known, _overwritten if overwrite else None, folder, version, extended)
-                version.commit()
-    settle(crawl, engine, config, now=now)
-    return SitemapResult(
-        sites=crawler.sites,
-        without=crawler.without,
-        sitemaps=crawler.sitemaps,
-        indexes=crawler.indexes,
-        new=new,
-        known=old,
-        changed=changed,
-        filtered=records.filtered,
-        outside=records.outside,
-        not_urls=records.not_urls,
-        bad_starts=crawler.bad_starts,
-        unread=dict(crawler.reasons),
-        problems=tuple(crawler.problems),
-        complaints=tuple(crawler.seed_problems),
-    )
+            return read_starts(*named)
+        return _hostdb_sites(engine, folder, crawl) if hostdb else _sites(engine, known, folder, crawl)
+
+    return reading.run(starts, now=now)
+
+
+class SitemapReading:
+    """Reads sitemaps at once, or in several runs between which other commands work on the crawl."""
+
+    def __init__(
+        self,
+        crawl: CrawlDir,
+        engine: Engine,
+        config: Config,
+        *,
+        strict: bool | None = None,
+        filter: bool | None = None,
+        normalize: bool | None = None,
+        overwrite: bool | None = None,
+        is_stopping: Callable[[], bool] = lambda: False,
+        on_progress: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,
+    ) -> None:
+        """Options that are ``None`` follow the ``sitemap`` settings."""
+        user_agent(config)  # fail early if there is no agent name
+        settings = config.sitemap
+        self._crawl = crawl
+        self._engine = engine
+        self._config = config
+        self._overwrites = settings.url_overwrite_existing if overwrite is None else overwrite
+        self._chains = UrlChains.from_config(
+            config,
+            "inject",
+            filter=settings.url_filter if filter is None else filter,
+            normalize=settings.url_normalize if normalize is None else normalize,
+        )
+        self._crawler = SitemapCrawler(
+            config,
+            strict=settings.strict_parsing if strict is None else strict,
+            is_stopping=is_stopping,
+            on_progress=on_progress,
+        )
+        self._total = SitemapResult()
+
+    @property
+    def sites_left(self) -> int:
+        """The number of sites that the next run continues with."""
+        return self._crawler.left
+
+    def result(self) -> SitemapResult:
+        """Return the result of all runs; what is left counts as not read."""
+        self._crawler.give_up()
+        return self._counted()
+
+    def of_crawldb(self, folder: Path, known: TableSource) -> Iterable[SitemapStart]:
+        """Return all sites of the crawldb."""
+        return _sites(self._engine, known, folder, self._crawl)
+
+    def run(self, starts: Starts, *, now: datetime, may_suspend: bool = False) -> SitemapResult:
+        """Read what an earlier run left and what the starts name; ``may_suspend``: leave slow sites to the next run."""
+        crawl, engine, config, crawler = self._crawl, self._engine, self._config, self._crawler
+        columns, overwrites = scoring_columns(config), self._overwrites
+        with Scratch(crawl.scratch, "sitemap") as scratch, crawldb_snapshot(crawl, columns) as snapshot:
+            folder, known = scratch.path, snapshot.source
+            file = folder / "entries.parquet"
+            with (
+                SitemapRecords(file, self._chains, config, now) as records,
+                crawl.shared_file(ROBOTS_CACHE) as robots_file,
+                crawl.shared_file(HOLDS) as holds_file,
+                SqliteRobotsCache(robots_file) as robots,
+                SqliteHostHolds(holds_file) as stored,
+                asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+            ):
+                found, holds = starts(folder, known), KeptHolds(stored)
+                runner.run(crawler.run(found, records, robots, holds, folder, may_suspend=may_suspend))
+            flagged, new, old = flag_known(engine, file, known, columns, folder)
+            changed = _count_changed(engine, flagged) if overwrites else 0
+            if new or changed:
+                # All known records are written again, also those whose entries set no field.
+                is_delta = is_incremental(snapshot.manifest, known.schema, config, new + (old if overwrites else 0))
+                with Table.write(crawl.crawldb, schemas.CRAWLDB, extra=columns, writer="sitemap") as version:
+                    extended = snapshot.version if is_delta else None
+                    put_records(engine, flagged, known, _overwritten if overwrites else None, folder, version, extended)
+                    version.commit()
+        settle(crawl, engine, config, now=now)
+        before = self._total
+        self._total = replace(
+            before,
+            new=before.new + new,
+            known=before.known + old,
+            changed=before.changed + changed,
+            filtered=before.filtered + records.filtered,
+            outside=before.outside + records.outside,
+            not_urls=before.not_urls + records.not_urls,
+        )
+        return self._counted()
+
+    def _counted(self) -> SitemapResult:
+        crawler = self._crawler
+        return replace(
+            self._total,
+            sites=crawler.sites,
+            without=crawler.without,
+            sitemaps=crawler.sitemaps,
+            indexes=crawler.indexes,
+            bad_starts=crawler.bad_starts,
+            unread=dict(crawler.reasons),
+            problems=tuple(crawler.problems),
+            complaints=tuple(crawler.seed_problems),
+        )
 
 
 def _sites(engine: Engine, known: TableSource, folder: Path, crawl: CrawlDir) -> Iterator[SitemapStart]:

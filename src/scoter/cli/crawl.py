@@ -18,6 +18,7 @@ from scoter.cli.invocation import INTERRUPTED, NOTHING_TO_DO, AtMost, agent_opti
 from scoter.cli.output import progress_bar, visible
 from scoter.cli.results import print_result, print_table
 from scoter.cli.session import CrawlSession, crawl_session
+from scoter.cli.sitemap import not_read
 from scoter.core.display import count, duration, size
 from scoter.errors import UserError, typed
 
@@ -214,6 +215,8 @@ def _report(session: CrawlSession, progress: CrawlProgress) -> None:
 
     session.status.show(_progress(progress))
     facts: dict[str, Any] = {"share": progress.share} if progress.fetch is None else fetch_facts(progress.fetch)
+    if (sitemaps := progress.sitemaps) is not None:
+        facts |= {"done": sitemaps.done, "queued": sitemaps.queued, "errors": sitemaps.errors}
     ended = progress.ended
     if ended is not None:
         facts |= {"fetched": ended.fetched, "pages": ended.pages, "new_urls": ended.new}
@@ -227,6 +230,8 @@ def _progress(progress: CrawlProgress) -> str:
     head = f"round {progress.round}{total}  {progress.step}"
     if progress.fetch is not None:
         return f"{head} {fetch_progress(progress.fetch)}"
+    if progress.sitemaps is not None:
+        return f"{head} {count(progress.sitemaps.fetched, 'file')}, {progress.sitemaps.queued:,} to fetch"
     return head if progress.share is None else progress_bar(head, progress.share)
 
 
@@ -252,6 +257,10 @@ def _print_summary(done: CrawlResult, seconds: float, crawl: CrawlDir) -> None:
         print(line)
     if done.traps:
         print(_trap_line(done.traps))
+    if done.sitemaps is not None and done.sitemaps.unread:
+        for line in not_read(done.sitemaps):
+            remark(line)
+        remark(f"To read them: scoter sitemap {typed(crawl.path)}")
     if done.failures:
         remark("No page was fetched:")
         for each in done.failures:

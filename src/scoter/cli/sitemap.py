@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +87,16 @@ def _print_summary(done: SitemapResult) -> None:
     click.echo(counts(done.new, others))
     sites = f"; checked {count(done.sites, 'site')}, {done.without:,} without a sitemap" if done.sites else ""
     remark(f"Read {count(done.sitemaps, 'sitemap')}{sites}")
-    if done.unread:
-        reasons = ", ".join(f"{number:,} {visible(why)}" for why, number in done.unread.items())
-        remark(f"Not read, or only in part: {reasons}")
-    for problem in done.problems:
-        remark(f"  {problem.url}: {visible(problem.why)}")
+    for line in not_read(done):
+        remark(line)
     for each in done.complaints:
         remark(f"  {each.where}: {visible(each.text)}: {each.why}")
+
+
+def not_read(done: SitemapResult) -> Iterator[str]:
+    """Yield lines about the sitemaps that were not read, or only in part."""
+    if done.unread:
+        reasons = ", ".join(f"{number:,} {visible(why)}" for why, number in done.unread.items())
+        yield f"Sitemaps not read, or only in part: {reasons}"
+    for problem in done.problems:
+        yield f"  {visible(problem.url)}: {visible(problem.why)}"

@@ -76,6 +76,20 @@ class SitemapSettings(Section, frozen=True):
     )
     redir_max: int = setting(3, "Redirects followed for a sitemap.", nutch=SAME_NAME, at_least=0, at_most=20)
     size_max: Size = setting(Size(50 * 2**20), "Maximum size of a sitemap.", nutch=SAME_NAME, at_least=1)
+    site_time_limit: timedelta = setting(
+        timedelta(minutes=10),
+        "Time for the sitemaps of one site, from its first answer; the rest of them is not read.",
+        at_least=timedelta(seconds=1),
+    )
+    time_limit: timedelta = setting(
+        timedelta(hours=2), "Time for all sitemaps together.", at_least=timedelta(seconds=1)
+    )
+    wait: timedelta = setting(
+        timedelta(seconds=30),
+        "How long a round of a crawl waits for slow sites when the sitemaps of the others have been read; the slow ones"
+        " continue before the next round.",
+        at_least=timedelta(0),
+    )
 
 
 class PublisherSettings(Section, frozen=True):
