@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -43,17 +44,24 @@ _CATALOGUES = ("information_schema", "duckdb_", "pg_", "sqlite_", "show", "descr
 
 @contextmanager
 def sql(
-    crawl: CrawlDir, *, memory_limit: int, spill_limit: int | None = None, query: str | None = None
+    crawl: CrawlDir,
+    *,
+    memory_limit: int,
+    spill: Path | None = None,
+    spill_limit: int | None = None,
+    query: str | None = None,
 ) -> Iterator[SqlSession]:
     """Open a session with the views of a crawl: its tables, its segments and its link graph.
 
+    Temporary files go to the folder ``spill``, or to one that is made for the session, and are at most ``spill_limit``.
     If a query is given, only the views whose names occur in it are created, which is most of the cost of a short query.
     """
     text = None if query is None else query.lower()
     is_all = text is None or any(each in text for each in _CATALOGUES)
-    with scratch_of_reader(crawl.scratch, "sql") as spill, ExitStack() as stack:
+    with ExitStack() as stack:
+        spill = spill or stack.enter_context(scratch_of_reader(crawl.scratch, "sql")).path
         views = partial(_make_views, crawl, stack, None if is_all else text)
-        session = open_session(views, spill=spill.path, memory_limit=memory_limit, spill_limit=spill_limit)
+        session = open_session(views, spill=spill, memory_limit=memory_limit, spill_limit=spill_limit)
         yield stack.enter_context(session)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -121,6 +121,7 @@ class ApiDispatcher:
             return admission.refusal
         if route.needs_key and admission.key is None:
             return KEY_NEEDED
+        self.check_path(matched.path)
         query = None if route.query is None else read_query(scope["query_string"], route.query)
         if isinstance(query, Problem):
             return query
@@ -138,6 +139,9 @@ class ApiDispatcher:
         )
         work = route.run(self._services, call)
         return await (unless_disconnected(work, receive) if route.waits else work)
+
+    def check_path(self, path: Mapping[str, str]) -> None:
+        """Raise if a path parameter is not acceptable, before anything else is done with the request."""
 
     def problem_of(self, error: ScoterError) -> Problem:
         """Return what to answer if a handler raises an error that is not a defect."""

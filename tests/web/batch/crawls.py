@@ -23,7 +23,7 @@ from scoter.cli.job_commands import ClickCatalogue
 from scoter.cli.ui import _configuration
 from scoter.simweb import WebSpec, running
 from scoter.web.batch.app import BatchApi
-from scoter.web.batch.crawl_folder import CrawlFolder
+from scoter.web.batch.crawl_folder import SPILL, CrawlFolder
 from scoter.web.batch.feeds import ProgressFeeds
 from scoter.web.batch.host_tables import HostTables
 from scoter.web.batch.jobs import Jobs
@@ -94,7 +94,7 @@ class BatchBench:
             summaries=Summaries(self.folder, self.jobs, self.hosts, clock=self.clock),
             hosts=self.hosts,
             feeds=self.feeds,
-            queries=Queries(),
+            queries=Queries(self.folder.state / SPILL),
             config=_configuration(given, self.folder.root),
             access=SessionAccess(self.keys, self.sessions, required=required),
             keys=self.keys,

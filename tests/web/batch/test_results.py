@@ -193,7 +193,7 @@ async def test_a_copy_is_shown_with_its_type_in_a_sandbox(bench: BatchBench) -> 
 
 async def test_viewers_share_the_answer_to_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now, ran = [0.0], []
-    shared = Queries(clock=lambda: now[0])
+    shared = Queries(tmp_path, clock=lambda: now[0])
 
     async def run(crawl: Path, query: str, **more: object) -> tuple[object, bool]:
         ran.append(query)

@@ -7,8 +7,10 @@ import asyncio
 import csv
 import io
 import os
+import shutil
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +20,10 @@ from tests.web.batch.crawls import BatchBench, names
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.sql import sql
 from scoter.errors import UserError
+from scoter.store.disk import Scratch
+from scoter.web.batch.crawl_folder import SPILL
+from scoter.web.batch.queries import Queries, QueryLimits, QueryProcesses
+from scoter.web.batch.query_process import QueryTask
 
 PATH = "/v1/crawls/news/sql"
 
@@ -123,6 +129,47 @@ async def test_a_query_that_takes_too_long_is_ended(bench: BatchBench) -> None:
     got = await bench.client.post(PATH, {"query": query, "seconds": 0.2})
 
     assert (got.status, got.json["type"]) == (422, "urn:scoter:problem:too-slow")
+
+
+async def test_the_temporary_files_of_a_query_are_removed_however_it_ends(bench: BatchBench) -> None:
+    slow = "select sum(hash(range)) from range(1000000000000)"
+    spill, scratch = bench.folder.state / SPILL, bench.folder.root / "news" / "tmp"
+
+    running = asyncio.create_task(bench.client.post(PATH, {"query": slow, "seconds": 0.5}))
+    while not (seen := names(spill)):
+        await asyncio.sleep(0.01)
+    await running
+    await bench.client.post(PATH, {"query": "select nonsense"})
+
+    assert len(seen) >= 1
+    assert names(spill) == []
+    assert not scratch.exists() or names(scratch) == []
+
+
+async def test_the_temporary_files_that_a_killed_server_left_are_removed(tmp_path: Path) -> None:
+    (tmp_path / "spill" / "query-old").mkdir(parents=True)
+    (tmp_path / "spill" / "query-old" / "duckdb_temp_storage").write_bytes(bytes(100))
+    held = Scratch(tmp_path / "spill", "query")
+
+    Queries(tmp_path / "spill")
+
+    assert [each.name for each in (tmp_path / "spill").iterdir()] == [held.path.name]
+
+
+async def test_running_queries_together_leave_half_of_the_free_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=400 * 2**20))
+    asked: list[QueryTask] = []
+
+    async def keep(self: QueryProcesses, task: QueryTask) -> tuple[None, bool]:
+        asked.append(task)
+        return None, False
+
+    monkeypatch.setattr(QueryProcesses, "answer", keep)
+    await Queries(tmp_path, QueryLimits(running=2)).run(tmp_path, "select 1", most=1)
+
+    assert [task.spill for task in asked] == [100 * 2**20]
 
 
 async def test_ctrl_c_in_the_terminal_of_the_server_does_not_reach_a_query(bench: BatchBench) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ from scoter.live.sqlite.access import SqliteKeys
 from scoter.live.sqlite.database import ServiceDb
 from scoter.web.asgi import App, Cors
 from scoter.web.batch.commands import CommandCatalogue
-from scoter.web.batch.crawl_folder import CrawlFolder
+from scoter.web.batch.crawl_folder import SPILL, CrawlFolder, check_crawl_name
 from scoter.web.batch.feeds import ProgressFeeds
 from scoter.web.batch.handlers import copies, crawls, jobs, questions, results
 from scoter.web.batch.host_tables import HostTables
@@ -91,6 +91,10 @@ class BatchApi(ApiDispatcher):
         super().__init__(services, BATCH_ROUTES, BATCH_API)
         self._relative = services.summaries.relative
 
+    def check_path(self, path: Mapping[str, str]) -> None:
+        if "name" in path:
+            check_crawl_name(path["name"])
+
     def problem_of(self, error: ScoterError) -> Problem:
         return batch_problem(error, self._relative)
 
@@ -123,7 +127,7 @@ class BatchServer:
             summaries=Summaries(folder, job_runner, hosts),
             hosts=hosts,
             feeds=ProgressFeeds(most=own.web.streams),
-            queries=Queries(),
+            queries=Queries(folder.state / SPILL),
             config=config,
             access=SessionAccess(
                 keys,

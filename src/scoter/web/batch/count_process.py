@@ -1,4 +1,4 @@
-"""Counts the hosts of a crawl: ``python -m scoter.web.batch.count_process CRAWL``.
+"""Counts the hosts of a crawl: ``python -m scoter.web.batch.count_process CRAWL FOLDER``, with a temporary folder.
 
 The counts are stored with the crawldb if it is writable, and printed as an Arrow stream in any case.
 """
@@ -16,7 +16,6 @@ import pyarrow as pa
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.host_counts import current_host_counts
 from scoter.engine.duckdb import DuckDbEngine
-from scoter.store.disk import scratch_of_reader
 from scoter.web.batch.host_tables import MAX_HOSTS
 
 _MEMORY: Final = 512 * 2**20
@@ -26,7 +25,7 @@ _NICENESS: Final = 10
 def main() -> None:
     os.nice(_NICENESS)
     crawl = CrawlDir.open(Path(sys.argv[1]))
-    with scratch_of_reader(crawl.scratch, "hosts") as scratch, DuckDbEngine(scratch.path, _MEMORY) as engine:
+    with DuckDbEngine(Path(sys.argv[2]), _MEMORY) as engine:
         counts = current_host_counts(crawl, engine, MAX_HOSTS)
     with pa.ipc.new_stream(sys.stdout.buffer, counts.schema) as stream:
         stream.write_table(counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,8 +16,11 @@ from scoter.store.disk import check_utf8_path, disk_errors
 from scoter.store.tables.storage import Holder, decode_holder
 
 STATE: Final = ".scoter"
+SPILL: Final = "spill"
+"""The folder in it for the temporary files of queries."""
 _HOLDER_SIZE: Final = 4096
 _LONGEST_NAME: Final = 255
+_NEW_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
 class NoSuchCrawl(UsageError):
@@ -52,8 +56,9 @@ class CrawlFolder:
 
     def path(self, name: str) -> Path:
         """Return the path of an existing crawl."""
+        check_crawl_name(name)
         path = self.root / name
-        if not _is_usable(name) or path.is_symlink() or not path.is_dir() or not os.path.lexists(path / MARKER):
+        if path.is_symlink() or not path.is_dir() or not os.path.lexists(path / MARKER):
             raise NoSuchCrawl("there is no such crawl", where=name)
         return path
 
@@ -61,9 +66,20 @@ class CrawlFolder:
         """Open an existing crawl; raise if it is damaged or of a newer version."""
         return CrawlDir.open(self.path(name))
 
+    def new_path(self, name: str) -> Path:
+        """Return the path that a crawl of a name has or would have."""
+        check_crawl_name(name)
+        return self.root / name
+
     def is_free(self, name: str) -> bool:
-        """Return whether a new crawl can have a name."""
-        return _is_usable(name) and not os.path.lexists(self.root / name)
+        """Return whether nothing has a name; raise if no new crawl can have it."""
+        check_crawl_name(name)
+        if os.path.lexists(self.root / name):
+            return False
+        if _NEW_NAME.match(name) is None:
+            hint = "Use up to 100 letters, digits, dots, dashes and underscores, beginning with a letter or digit."
+            raise UsageError("a new crawl cannot have this name", where=name, hint=hint)
+        return True
 
     def holder(self, name: str) -> Holder | None:
         """Return the process that is changing a crawl, as its locks say, if it is alive."""
@@ -97,10 +113,16 @@ def _living_holder(lock: Path) -> Holder | None:
     return holder
 
 
+def check_crawl_name(name: str) -> None:
+    """Raise if a name cannot be that of a crawl. Call it before anything else is done with a name from a request."""
+    if not _is_usable(name):
+        raise NoSuchCrawl("there is no such crawl", where=name)
+
+
 def _is_usable(name: str) -> bool:
     """Return whether a name is that of a direct, visible subfolder.
 
-    >>> [_is_usable(name) for name in ("news", "..", ".scoter", "a/b", "")]
-    [True, False, False, False, False]
+    >>> [_is_usable(name) for name in ("news", "..", ".scoter", "a/b", "a\\tb", "")]
+    [True, False, False, False, False, False]
     """
-    return bool(name) and name[0] != "." and "/" not in name and "\0" not in name and len(name) <= _LONGEST_NAME
+    return name.isprintable() and name[:1] not in ("", ".") and "/" not in name and len(name) <= _LONGEST_NAME

@@ -26,6 +26,7 @@ from scoter.batch.crawldir.host_counts import count_hosts, stored_host_counts
 from scoter.batch.crawldir.schemas import DB_STATUSES
 from scoter.core.bounded import BoundedMap
 from scoter.errors import ScoterError, UserError
+from scoter.store.disk import scratch_of_reader
 from scoter.store.tables import Table
 
 MAX_HOSTS: Final = 1_000_000
@@ -121,11 +122,18 @@ class HostTables:
 
 def _count_apart(crawl: CrawlDir) -> Any:
     """Count the rows of a crawldb in another process of low priority."""
-    command = [sys.executable, "-m", "scoter.web.batch.count_process", str(crawl.path)]
+    program = [sys.executable, "-m", "scoter.web.batch.count_process"]
     try:
-        done = subprocess.run(  # noqa: S603 - a path of a crawl, which no shell reads
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=True, start_new_session=True
-        )
+        # The folder is made here, so that it is removed even if the process is killed.
+        with scratch_of_reader(crawl.scratch, "hosts") as scratch:
+            done = subprocess.run(  # noqa: S603 - a path of a crawl, which no shell reads
+                [*program, str(crawl.path), str(scratch.path)],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=True,
+                start_new_session=True,
+            )
         return pa.ipc.open_stream(done.stdout).read_all()
     except (subprocess.SubprocessError, pa.ArrowException) as error:
         raise UserError("the hosts cannot be counted", where=str(crawl.path)) from error

@@ -93,7 +93,7 @@ class Jobs:
     def start(self, request: JobRequest) -> JobInfo:
         """Start a job; raise ``CrawlBusy`` if another one is changing the crawl."""
         is_import = request.command in IMPORTING
-        path = self._folder.root / request.crawl if is_import else self._folder.path(request.crawl)
+        path = self._folder.new_path(request.crawl) if is_import else self._folder.path(request.crawl)
         self.check(request, path)
         self._check_free(request.crawl)
         now = self._clock()

@@ -25,6 +25,7 @@ from msgspec import Struct
 
 from scoter.core.bounded import BoundedMap
 from scoter.errors import UsageError, UserError
+from scoter.store.disk import sweep
 from scoter.web.batch.query_process import DONE, FAILED, TRUNCATED, QueryFailure, QueryTask
 
 _GRACE: Final = 60.0  # seconds for starting a process, which then measures its own time
@@ -46,7 +47,11 @@ class QueriesBusy(UserError):
 
 
 class QueryLimits(Struct, frozen=True, kw_only=True):
-    """How much memory and disk a query may use, and how many may run or wait."""
+    """How much memory and disk a query may use, and how many may run or wait.
+
+    All running queries together use at most ``running`` times that much of the disk, and never more than half of what
+    is free.
+    """
 
     memory: int = 512 * 2**20
     spill: int = 2**30
@@ -59,14 +64,18 @@ class Queries:
 
     def __init__(
         self,
+        folder: Path,
         limits: QueryLimits = QueryLimits(),  # noqa: B008  frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``folder`` is for the temporary files of queries; what a killed server left there is removed."""
+        self._folder = folder
         self._limits = limits
         self._clock = clock
         self._slots = asyncio.Semaphore(limits.running)
         self._count = 0
-        self._processes = QueryProcesses()
+        self._processes = QueryProcesses(folder)
+        sweep(folder)
         self._reports: BoundedMap[Hashable, tuple[float, Any, bool]] = BoundedMap(_REPORTS, max_weight=LARGEST_RESULT)
         self._reporting: dict[Hashable, asyncio.Lock] = {}
 
@@ -97,7 +106,7 @@ class Queries:
             times=times or {},
             most=most,
             memory=self._limits.memory,
-            spill=self._limits.spill,
+            spill=self._spill_limit(),
             seconds=seconds,
             largest=largest,
         )
@@ -109,6 +118,11 @@ class Queries:
                 return await self._processes.answer(task)
         finally:
             self._count -= 1
+
+    def _spill_limit(self) -> int:
+        """Return how much of the disk one query may use now."""
+        free = shutil.disk_usage(self._folder if self._folder.exists() else self._folder.parent).free
+        return max(min(self._limits.spill, free // 2 // self._limits.running), 2**20)
 
     async def report(
         self,
@@ -140,7 +154,8 @@ class Queries:
 class QueryProcesses:
     """Starts the process that forks for each query, when there is a query and none is running."""
 
-    def __init__(self) -> None:
+    def __init__(self, spill: Path) -> None:
+        self._spill = spill
         self._folder = ""
         self._end: Callable[[], object] = lambda: None
 
@@ -182,7 +197,7 @@ class QueryProcesses:
             listener.bind(f"{self._folder}/queries")
             listener.listen(100)
             process = subprocess.Popen(  # noqa: S603 - no part of it comes from outside
-                [sys.executable, "-m", "scoter.web.batch.query_process", str(listener.fileno())],
+                [sys.executable, "-m", "scoter.web.batch.query_process", str(listener.fileno()), str(self._spill)],
                 stdin=owner,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -1,9 +1,11 @@
-"""Runs each query in its own process: ``python -m scoter.web.batch.query_process LISTENER``.
+"""Runs each query in its own process: ``python -m scoter.web.batch.query_process LISTENER FOLDER``.
 
 This process loads the libraries once and forks for every connection, because loading them takes longer than most
 queries. A forked process can be killed, and its memory and CPU time are limited, whatever the query does. DuckDB sees
 only the views of the crawl (``engine.session``). The request is a ``QueryTask`` as JSON after its length; the answer is
 a status byte, then an Arrow stream or an error as JSON. All processes end with the server, or when its request ends.
+
+The temporary files of a query are in a folder below FOLDER, which this process removes however the query ends.
 """
 # mypy: disable-error-code="import-untyped"
 
@@ -19,6 +21,7 @@ import threading
 from contextlib import suppress
 from datetime import datetime
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -29,6 +32,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.sql import sql
 from scoter.errors import UsageError, UserError
 from scoter.heap import keep_memory
+from scoter.store.disk import Scratch
 
 DONE: Final = b"+"
 FAILED: Final = b"-"
@@ -65,16 +69,18 @@ def main() -> None:
     with suppress(ImportError):
         import_module("pandas")  # DuckDB looks for it, which would cost every forked process half a second
     with socket.socket(fileno=int(sys.argv[1])) as listener:
-        QueryForks(listener, sys.stdin.fileno()).serve()
+        QueryForks(listener, sys.stdin.fileno(), Path(sys.argv[2])).serve()
 
 
 class QueryForks:
     """Answers connections in forked processes, until the other end of a pipe is closed or nobody asks for long."""
 
-    def __init__(self, listener: socket.socket, owner: int) -> None:
+    def __init__(self, listener: socket.socket, owner: int, folder: Path) -> None:
         self._listener = listener
         self._owner = owner
+        self._folder = folder
         self._running: dict[int, socket.socket] = {}
+        self._spills: dict[int, Scratch] = {}
         self._woken, wake = os.pipe()
         os.set_blocking(self._woken, False)
         os.set_blocking(wake, False)
@@ -103,6 +109,7 @@ class QueryForks:
         for process in self._running:
             self._kill(process)
             os.waitpid(process, 0)
+            self._spills[process].close()
 
     def _accept(self) -> None:
         connection, _ = self._listener.accept()
@@ -111,12 +118,14 @@ class QueryForks:
             with connection.makefile("rb") as file:
                 task = msgspec.json.decode(file.read(int.from_bytes(file.read(8), "big")), type=QueryTask)
             connection.settimeout(None)
-        except (OSError, msgspec.DecodeError):
+            spill = Scratch(self._folder, "query")
+        except (OSError, msgspec.DecodeError, UserError):
             connection.close()
             return
         process = os.fork()
         if process:
             self._running[process] = connection
+            self._spills[process] = spill
             return
         try:
             os.setsid()
@@ -125,7 +134,7 @@ class QueryForks:
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGCHLD, signal.SIGTERM):
                 signal.signal(number, signal.SIG_DFL)
-            answer(task, os.fdopen(out, "wb", closefd=False))
+            answer(task, spill.path, os.fdopen(out, "wb", closefd=False))
         finally:
             os._exit(0)
 
@@ -138,6 +147,7 @@ class QueryForks:
             ended, status = os.waitpid(process, os.WNOHANG)
             if ended:
                 connection = self._running.pop(process)
+                self._spills.pop(process).close()  # before the answer ends: the next query may then use as much
                 if os.WIFSIGNALED(status):
                     is_slow = os.WTERMSIG(status) == signal.SIGXCPU
                     what = "CPU time" if is_slow else "memory"
@@ -147,7 +157,7 @@ class QueryForks:
                 connection.close()
 
 
-def answer(task: QueryTask, out: Any) -> None:
+def answer(task: QueryTask, spill: Path, out: Any) -> None:
     """Run a query within its limits, and write the answer."""
     # The engine limits its own memory; this is the last resort, with room for libraries.
     resource.setrlimit(resource.RLIMIT_DATA, (task.memory + 2**30, task.memory + 2**30))
@@ -157,7 +167,7 @@ def answer(task: QueryTask, out: Any) -> None:
     # Files beyond the limit fail to be written; the signal would end the process without a message.
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
-        table = _run(task)
+        table = _run(task, spill)
         if table.nbytes > task.largest:
             raise UsageError("the result is too large", where="SQL", hint="Select fewer columns or rows.")
     except UsageError as error:
@@ -180,18 +190,18 @@ def _end_in_time(task: QueryTask) -> None:
     os._exit(0)  # a thread of the engine may not notice an interrupt for long
 
 
-def _run(task: QueryTask) -> Any:
+def _run(task: QueryTask, spill: Path) -> Any:
     """Return the rows of a query, with all views only if it fails: they are needed to say what names there are."""
     crawl = CrawlDir.open(task.crawl)
     try:
-        return _rows(task, crawl, task.query)
+        return _rows(task, crawl, task.query, spill)
     except UsageError:
-        return _rows(task, crawl, None)
+        return _rows(task, crawl, None, spill)
 
 
-def _rows(task: QueryTask, crawl: CrawlDir, named_in: str | None) -> Any:
+def _rows(task: QueryTask, crawl: CrawlDir, named_in: str | None, spill: Path) -> Any:
     """Return at most as many rows as asked for, and whether there are more."""
-    with sql(crawl, memory_limit=task.memory, spill_limit=task.spill, query=named_in) as session:
+    with sql(crawl, memory_limit=task.memory, spill=spill, spill_limit=task.spill, query=named_in) as session:
         timer = threading.Timer(task.seconds, _end_in_time, [task])
         timer.daemon = True
         timer.start()

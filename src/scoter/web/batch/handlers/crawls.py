@@ -67,7 +67,7 @@ async def create_crawl(services: BatchServices, call: ApiRequest[CrawlOrder]) ->
         raise OrderError("give the seeds beside the options", pointer="/options/seeds")
     if not services.folder.is_free(order.name):
         return problem(409, "exists", f"There is already a crawl or file named {order.name}.", where="/name")
-    path = services.folder.root / order.name
+    path = services.folder.new_path(order.name)
     options = {**order.options, "seeds": list(order.seeds)}
     request = JobRequest(crawl=order.name, command="crawl", options=options, settings=order.settings)
     services.jobs.check(request, path)

@@ -65,13 +65,14 @@ async def start_job(services: BatchServices, call: ApiRequest[JobOrder]) -> Hand
     """
     order, name = call.body, call.path["name"]
     request = JobRequest(crawl=name, command=order.command, options=order.options, settings=order.settings)
+    path = services.folder.new_path(name)
     is_new = order.command in CREATING and services.folder.is_free(name)
     if order.command in IMPORTING:
-        services.jobs.check(request, services.folder.root / name)
-        if not services.folder.is_free(name):
+        is_free = services.folder.is_free(name)
+        services.jobs.check(request, path)
+        if not is_free:
             return problem(409, "exists", f"There is already a crawl or file named {name}.")
     elif is_new:
-        path = services.folder.root / name
         services.jobs.check(request, path)
         CrawlDir.create(path, services.clock())
     else:
@@ -80,7 +81,7 @@ async def start_job(services: BatchServices, call: ApiRequest[JobOrder]) -> Hand
         return ApiResponse(msgspec.json.encode(services.jobs.start(request)), 202)
     except ScoterError:
         if is_new:
-            remove_empty(services.folder.root / name)
+            remove_empty(path)
         raise
 
 
