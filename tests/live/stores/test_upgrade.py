@@ -38,6 +38,19 @@ def opened(path: Path) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None)
 
 
+def make_format_3(connection: sqlite3.Connection) -> None:
+    for statement in (
+        "DROP TRIGGER message_comes",
+        "DROP TRIGGER message_shrinks",
+        "DROP TABLE tenants",
+        "DROP INDEX deliveries_tenant",
+        "ALTER TABLE messages DROP COLUMN digest",
+        "ALTER TABLE deliveries DROP COLUMN tenant",
+        "PRAGMA user_version = 3",
+    ):
+        connection.execute(statement)
+
+
 def test_older_file_is_upgraded_step_by_step_without_loss(old: Path) -> None:
     steps = {FORMAT: "CREATE TABLE more (a TEXT) STRICT;", FORMAT + 1: "ALTER TABLE more ADD COLUMN b TEXT;"}
     connection = opened(old)
@@ -56,6 +69,7 @@ async def test_records_of_format_2_are_kept_and_expire(tmp_path: Path) -> None:
     async with ServiceDb(path, clock=lambda: time.now) as db:
         await SqliteStores(db).metadata.put([stored("a", lives=60)])
     connection = opened(path)
+    make_format_3(connection)
     for table in ("urls", "overflow"):
         connection.execute(f"DROP INDEX {table}_expiry")
         connection.execute(f"ALTER TABLE {table} DROP COLUMN stale")
@@ -80,16 +94,7 @@ async def test_messages_and_deliveries_of_format_3_belong_to_the_tenant_without_
         (entry,) = await stores.journal.open("r", 1, LEASE)
         await stores.outcomes.record("r", [done(entry)])
     connection = opened(path)
-    for statement in (
-        "DROP TRIGGER message_comes",
-        "DROP TRIGGER message_shrinks",
-        "DROP TABLE tenants",
-        "DROP INDEX deliveries_tenant",
-        "ALTER TABLE messages DROP COLUMN digest",
-        "ALTER TABLE deliveries DROP COLUMN tenant",
-        "PRAGMA user_version = 3",
-    ):
-        connection.execute(statement)
+    make_format_3(connection)
     connection.close()
 
     async with ServiceDb(path) as db:

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Self
 
+import msgspec
 from msgspec import Struct
 
 from scoter.config.sections.cluster import CassandraSettings
@@ -40,7 +41,7 @@ class TableSchema(Struct, frozen=True):
 
     version: int = VERSION
     tables: tuple[str, ...] = _CREATED
-    upgrades: Mapping[int, tuple[str, ...]] = _UPGRADES
+    upgrades: Mapping[int, tuple[str, ...]] = msgspec.field(default_factory=lambda: _UPGRADES)
 
     def statements_from(self, version: int | None, where: str) -> list[str]:
         """Return what leads from a stored version to this one; raise ``UsageError`` if nothing does."""

@@ -35,7 +35,7 @@ class RoomCheckedSink:
         *,
         waiting_callbacks: Callable[[int, str | None], int] = lambda most, tenant: 0,
         most_callbacks: int = 1,
-        most_of_tenant: int = 1,
+        most_of_tenant: int | None = None,
         is_known: Callable[[str], bool] = lambda message: False,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -65,11 +65,12 @@ class RoomCheckedSink:
         return [next(others) if has else Overloaded(_RETRY_AFTER) for has in has_room]
 
     def _has_callback_room(self, message: Message) -> bool:
-        if not message.callback or self._is_full(None, self._most_callbacks):
-            return not message.callback
-        return self._most_of_tenant >= self._most_callbacks or not self._is_full(
-            tenant_of(message.id), self._most_of_tenant
-        )
+        if not message.callback:
+            return True
+        if self._is_full(None, self._most_callbacks):
+            return False
+        most = self._most_of_tenant
+        return most is None or most >= self._most_callbacks or not self._is_full(tenant_of(message.id), most)
 
     def _is_full(self, tenant: str | None, most: int) -> bool:
         now, counted = self._timer(), self._full.get(tenant)
