@@ -88,7 +88,13 @@ class Bench:
         self.pending: Callable[[str], bool] = lambda url: any(
             row.url == url for row in self.stores.journal._rows.values()
         )
-        access = SessionAccess(self.stores.keys, Sessions(), required=required, clock=self.clock.monotonic)
+        access = SessionAccess(
+            self.stores.keys,
+            Sessions(),
+            required=required,
+            origins=changes.pop("origins", ()),
+            clock=self.clock.monotonic,
+        )
         self.access = access
         services = Services(
             sink=Acceptance(self.config, self.stores.journal, self.stores.journal, self.stores.rules),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipaddress
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final, Protocol
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ from scoter.web.asgi import Fields, HeaderFields
 from scoter.web.problems import problem
 
 _MAX_BUCKETS: Final = 10_000
+_PORTS: Final = {"http": "80", "https": "443"}
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
 
 
@@ -27,6 +29,9 @@ class KeyCheck(Protocol):
 
     def check(self, token: str) -> ApiKey | None:
         """Return the key of a token, in a time that does not depend on how wrong the token is."""
+
+    def find(self, key: str) -> ApiKey | None:
+        """Return the key with an ID, for a session that its token has opened."""
 
 
 class TokenBucket(Struct):
@@ -73,8 +78,9 @@ _OPEN: Final = Admission()
 class AccessControl:
     """Decides which requests are admitted.
 
-    Without keys (on loopback), the Host header must be a loopback address or name, so that a web page in a
-    browser cannot reach the service by DNS rebinding. A key that is sent is always checked.
+    Without keys (on loopback), the Host header must be a loopback address or name, so that a web page in a browser
+    cannot reach the service by DNS rebinding; and a request must not come from a page of another origin: a browser
+    makes it whatever page asks for it. A key that is sent is always checked.
     """
 
     def __init__(
@@ -83,9 +89,12 @@ class AccessControl:
         *,
         required: bool,
         any_host: bool = False,
+        origins: Iterable[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``origins`` are those whose pages may use the API without a key; ``*`` for all."""
         self._keys = keys
+        self._origins = frozenset(origin.encode() for origin in origins)
         self.needs_key = required
         self._any_host = any_host or required
         self._clock = clock
@@ -107,9 +116,13 @@ class AccessControl:
         """Decide about a request; ``needed`` is the scope that it requires, ``None`` for a public route."""
         if needed is None:
             return _OPEN
-        token = host = None
+        token = host = origin = site = None
         for name, value in headers:
-            if name == b"authorization":
+            if name == b"origin":
+                origin = value
+            elif name == b"sec-fetch-site":
+                site = value
+            elif name == b"authorization":
                 if token is not None:
                     return Admission(refusal=_UNAUTHORIZED)
                 token = value
@@ -119,15 +132,29 @@ class AccessControl:
             if self.needs_key:
                 return Admission(refusal=_UNAUTHORIZED)
             is_local = self._any_host or host is None or is_loopback_host(host)
-            return _OPEN if is_local else Admission(refusal=_MISDIRECTED)
+            if not is_local:
+                return Admission(refusal=_MISDIRECTED)
+            return Admission(refusal=FOREIGN) if self._is_foreign(origin, site, host or b"") else _OPEN
         scheme, _, secret = token.partition(b" ")
         if scheme.lower() != b"bearer":
             return Admission(refusal=_UNAUTHORIZED)
-        return self.admit_token(secret.strip().decode("latin-1"), needed)
+        return self.admit_key(self._keys.check(secret.strip().decode("latin-1")), needed)
 
-    def admit_token(self, token: str, needed: KeyScope) -> Admission:
-        """Decide about a request by the token of its key."""
-        key = self._keys.check(token)
+    def is_configured(self, origin: bytes) -> bool:
+        """Return whether pages of an origin may use the API without a key."""
+        return not self._origins.isdisjoint((origin, b"*"))
+
+    def _is_foreign(self, origin: bytes | None, site: bytes | None, host: bytes) -> bool:
+        """Return whether a page of another origin makes a request, as a browser says."""
+        if (origin is None and site is None) or self.is_configured(origin or b""):
+            return False
+        # https://www.w3.org/TR/fetch-metadata/: "none" is a person who typed the address.
+        if site is not None and site not in (b"same-origin", b"none"):
+            return True
+        return origin is not None and not is_same_origin(origin.decode("latin-1"), host.decode("latin-1"))
+
+    def admit_key(self, key: ApiKey | None, needed: KeyScope) -> Admission:
+        """Decide about a request by its key; ``None`` if that is unknown."""
         if key is None:
             return Admission(refusal=_UNKNOWN)
         if needed not in key.scopes and "admin" not in key.scopes:
@@ -165,6 +192,19 @@ def is_loopback_host(host: bytes) -> bool:
     return is_loopback(name)
 
 
+def is_same_origin(origin: str, host: str) -> bool:
+    """Return whether an Origin header names the host and port of a Host header.
+
+    >>> is_same_origin("https://crawls.example", "crawls.example"), is_same_origin("null", "crawls.example")
+    (True, False)
+    """
+    parts = urlsplit(origin.lower())
+    if parts.scheme not in _PORTS or not parts.netloc:
+        return False
+    default = f":{_PORTS[parts.scheme]}"
+    return parts.netloc.removesuffix(default) == host.lower().removesuffix(default)
+
+
 def is_loopback(host: str) -> bool:
     """Return whether an address or name is reachable from this machine only."""
     if host in _LOCAL_NAMES:
@@ -197,6 +237,12 @@ def needs_keys(host: str, *, has_keys: bool, insecure: bool = False, wanted: boo
     return True
 
 
+FOREIGN: Final = problem(
+    403,
+    "foreign-origin",
+    "This request comes from another site.",
+    "Without a key, its Origin must be this server's, or one of web.cors_origins.",
+)
 _UNAUTHORIZED: Final = problem(
     401, "unauthorized", "A valid API key is required.", "Send it as: Authorization: Bearer scoter_..."
 )

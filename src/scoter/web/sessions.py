@@ -1,12 +1,11 @@
 """Sessions for browsers: a key is exchanged for a cookie, and writes must come from the server's own pages.
 
 Sessions survive a restart in a file that is useless without the cookies: it has a digest of each session's secret, and
-the token of its key encrypted with that secret.
+the ID of its key, never the key itself. A session ends when its key is revoked.
 """
 
 from __future__ import annotations
 
-import hmac
 import logging
 import os
 import secrets
@@ -17,7 +16,6 @@ from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
@@ -25,7 +23,7 @@ from msgspec import Struct
 from scoter.api import KeyScope, Problem
 from scoter.core.bounded import BoundedMap
 from scoter.web.asgi import Fields
-from scoter.web.keys import AccessControl, Admission, KeyCheck
+from scoter.web.keys import FOREIGN, AccessControl, Admission, KeyCheck, is_same_origin
 from scoter.web.problems import problem
 
 _log = logging.getLogger(__name__)
@@ -33,28 +31,20 @@ COOKIE: Final = "scoter_session"
 LIFETIME: Final = timedelta(hours=12)
 MAX_SESSIONS: Final = 1_000
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-_PORTS: Final = {"http": "80", "https": "443"}
-_FOREIGN: Final = problem(
-    403, "foreign-origin", "This request comes from another site.", "Its Origin header must name this server."
-)
 _NO_ORIGIN: Final = problem(
     403, "no-origin", "A change with a session cookie needs an Origin header.", "Or send a key: Authorization: Bearer."
 )
 
 
-class BrowserSession(Struct, frozen=True):
-    """A session: the token of its key, which is checked at every request, and when the session ends."""
-
-    token: str
-    ends: float
-
-
 class StoredSession(Struct, frozen=True):
-    """A session on disk: the digest of its secret, and the token of its key, encrypted with the secret."""
+    """A session: the digest of its secret, when it ends, and the ID of its key, which must exist at every request.
+
+    The ID is empty in sessions that an older version has stored: they have ended.
+    """
 
     digest: bytes
-    sealed: bytes
     ends: float
+    key: str = ""
 
 
 class Sessions:
@@ -80,11 +70,11 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._all)
 
-    def create(self, token: str) -> tuple[str, datetime]:
-        """Return the secret of a new session, and when it ends."""
+    def create(self, key: str) -> tuple[str, datetime]:
+        """Return the secret of a new session for the key with an ID, and when it ends."""
         secret = secrets.token_urlsafe(32)
         ends = self._clock() + self._lifetime
-        session = StoredSession(_digest(secret), _sealed(token.encode("latin-1", "replace"), secret), ends)
+        session = StoredSession(_digest(secret), ends, key)
         self._all.put(session.digest, session)
         self._changed(session.digest, session)
         return secret, datetime.fromtimestamp(ends, UTC)
@@ -92,7 +82,7 @@ class Sessions:
     async def shared(self) -> None:
         """Wait until other servers know what has changed here, if there are any."""
 
-    def find(self, secret: str) -> BrowserSession | None:
+    def find(self, secret: str) -> StoredSession | None:
         """Return a session that has not ended."""
         found = self._all.get(_digest(secret))
         if found is None:
@@ -100,7 +90,7 @@ class Sessions:
         if found.ends <= self._clock():
             self.end(secret)
             return None
-        return BrowserSession(_sealed(found.sealed, secret).decode("latin-1"), found.ends)
+        return found
 
     def end(self, secret: str) -> None:
         """End a session at once."""
@@ -141,13 +131,6 @@ def _read(file: Path) -> list[StoredSession]:
         return []
 
 
-def _sealed(text: bytes, secret: str) -> bytes:
-    """Encrypt or decrypt the token of a session: each secret is random and encrypts a single text."""
-    key = secret.encode("utf-8", "surrogateescape")
-    blocks = (hmac.digest(key, b"scoter session %d" % at, "sha256") for at in range(len(text) // 32 + 1))
-    return bytes(one ^ other for one, other in zip(text, b"".join(blocks), strict=False))
-
-
 class SessionAccess(AccessControl):
     """Admits keys as ``AccessControl`` does, and sessions in place of keys.
 
@@ -166,9 +149,8 @@ class SessionAccess(AccessControl):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``origins`` are those whose pages may use the API without a key; ``*`` for all."""
-        super().__init__(keys, required=required, any_host=any_host, clock=clock)
+        super().__init__(keys, required=required, any_host=any_host, origins=origins, clock=clock)
         self.sessions = sessions
-        self._origins = frozenset(origin.encode() for origin in origins)
 
     def admit(self, headers: Fields, needed: KeyScope | None, method: str = "GET") -> Admission:
         fields = dict(headers)
@@ -176,14 +158,19 @@ class SessionAccess(AccessControl):
             return super().admit(headers, needed, method)
         secret = session_secret(fields.get(b"cookie", b""))
         session = self.sessions.find(secret) if secret else None
-        is_allowed = session is None and bool(self._origins & {fields.get(b"origin", b""), b"*"})
+        # Configured origins may use the API without a key, but never somebody's session.
+        is_allowed = session is None and self.is_configured(fields.get(b"origin", b""))
         if method not in _SAFE and not is_allowed:
             refused = _check_origin(fields.get(b"origin"), fields.get(b"host", b""), required=session is not None)
             if refused is not None:
                 return Admission(refusal=refused)
         if session is None:
             return super().admit(headers, needed, method)
-        return self.admit_token(session.token, needed)
+        return self.admit_id(session.key, needed)
+
+    def admit_id(self, key: str, needed: KeyScope) -> Admission:
+        """Decide about a request of a session by the ID of its key."""
+        return self.admit_key(self._keys.find(key), needed)
 
 
 def session_secret(cookie: bytes) -> str:
@@ -215,20 +202,7 @@ def is_behind_tls(headers: dict[bytes, bytes]) -> bool:
 def _check_origin(origin: bytes | None, host: bytes, *, required: bool) -> Problem | None:
     if origin is None:
         return _NO_ORIGIN if required else None
-    return None if is_same_origin(origin.decode("latin-1"), host.decode("latin-1")) else _FOREIGN
-
-
-def is_same_origin(origin: str, host: str) -> bool:
-    """Return whether an Origin header names the host and port of a Host header.
-
-    >>> is_same_origin("https://crawls.example", "crawls.example"), is_same_origin("null", "crawls.example")
-    (True, False)
-    """
-    parts = urlsplit(origin.lower())
-    if parts.scheme not in _PORTS or not parts.netloc:
-        return False
-    default = f":{_PORTS[parts.scheme]}"
-    return parts.netloc.removesuffix(default) == host.lower().removesuffix(default)
+    return None if is_same_origin(origin.decode("latin-1"), host.decode("latin-1")) else FOREIGN
 
 
 def _digest(secret: str) -> bytes:

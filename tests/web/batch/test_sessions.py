@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from tests.web.batch.crawls import BatchBench
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.web.sessions import Sessions
+from scoter.web.sessions import SessionAccess, Sessions, StoredSession
 
 OWN = ("Origin", "http://127.0.0.1:8010")
 
@@ -123,22 +124,50 @@ def test_sessions_survive_a_restart_and_the_file_reveals_no_secret(tmp_path: Pat
     file = tmp_path / "sessions.json"
     now = [1_000.0]
     before = Sessions(file, clock=lambda: now[0])
-    secret, _ = before.create("scoter_key_" + "x" * 60)
-    other, _ = before.create("scoter_other")
+    secret, _ = before.create("0a1b2c")
+    other, _ = before.create("3d4e5f")
     before.end(other)
 
     after = Sessions(file, clock=lambda: now[0])
 
     found = after.find(secret)
     assert found is not None
-    assert found.token == "scoter_key_" + "x" * 60
+    assert found.key == "0a1b2c"
     assert after.find(other) is None
     assert after.find("wrong") is None
-    stored = file.read_bytes() + base64.b64decode(json.loads(file.read_bytes())[0]["sealed"])
-    assert all(each not in stored for each in (secret.encode(), b"scoter_key", b"xxxx"))
+    (stored,) = json.loads(file.read_bytes())
+    assert stored == {
+        "digest": base64.b64encode(sha256(secret.encode()).digest()).decode(),
+        "ends": 44_200.0,
+        "key": "0a1b2c",
+    }
     assert file.stat().st_mode & 0o777 == 0o600
     now[0] += 12 * 3_600
     assert Sessions(file, clock=lambda: now[0]).find(secret) is None
+
+
+async def test_a_session_has_the_id_of_its_key_and_not_the_key(tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path, required=True)
+
+    _, cookie = await log_in(bench, "read")
+
+    secret = cookie.partition("=")[2]
+    session = bench.sessions.find(secret)
+    assert session is not None
+    assert session == StoredSession(sha256(secret.encode()).digest(), session.ends, bench.keys.all()[0].id)
+
+
+async def test_a_session_that_was_stored_with_its_key_has_ended(tmp_path: Path) -> None:
+    bench, file = BatchBench(tmp_path, required=True), tmp_path / "sessions.json"
+    await bench.token("admin")
+    digest = base64.b64encode(sha256(b"s3cret").digest()).decode()
+    file.write_text(json.dumps([{"digest": digest, "sealed": "c2VhbGVk", "ends": 2_000.0}]))
+    access = SessionAccess(bench.keys, Sessions(file, clock=lambda: 1_000.0), required=True)
+
+    refusal = access.admit([(b"cookie", b"scoter_session=s3cret")], "read").refusal
+
+    assert refusal is not None
+    assert refusal.status == 401
 
 
 def test_a_damaged_file_of_sessions_ends_them(tmp_path: Path) -> None:

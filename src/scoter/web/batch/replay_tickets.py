@@ -16,6 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from scoter.core.bounded import BoundedMap
+from scoter.live.keys import key_id_in
 from scoter.web.keys import Admission
 from scoter.web.sessions import SessionAccess, session_secret
 
@@ -25,10 +26,10 @@ _TOO_MANY: Final = 429
 
 
 class ReplayTicket(Struct, frozen=True):
-    """Whom a ticket was made for: the token of a key, or the secret of a session; neither if no key is needed."""
+    """Whom a ticket was made for: the ID of a key, or the secret of a session; neither if no key is needed."""
 
     crawl: str
-    token: str
+    key: str
     secret: str
     ends: float
 
@@ -44,11 +45,11 @@ class ReplayTickets:
     def issue(self, crawl: str, headers: Mapping[bytes, bytes]) -> str:
         """Return the ticket for a request that was admitted."""
         _, _, bearer = headers.get(b"authorization", b"").partition(b" ")
-        token = bearer.strip().decode("latin-1")
-        secret = "" if token else session_secret(headers.get(b"cookie", b""))
-        text = "\0".join((crawl, token, secret)).encode("utf-8", "surrogateescape")
+        key = key_id_in(bearer.strip().decode("latin-1"))
+        secret = "" if key else session_secret(headers.get(b"cookie", b""))
+        text = "\0".join((crawl, key, secret)).encode("utf-8", "surrogateescape")
         ticket = hmac.new(self._key, text, sha256).hexdigest()
-        self._all.put(ticket, ReplayTicket(crawl, token, secret, self._clock() + LIFETIME))
+        self._all.put(ticket, ReplayTicket(crawl, key, secret, self._clock() + LIFETIME))
         return ticket
 
     def admit(self, ticket: str, access: SessionAccess) -> tuple[str | None, Admission]:
@@ -62,6 +63,6 @@ class ReplayTickets:
         if not access.needs_key:
             return found.crawl, Admission()
         session = access.sessions.find(found.secret) if found.secret else None
-        admission = access.admit_token(found.token or (session.token if session is not None else ""), "read")
+        admission = access.admit_id(found.key or (session.key if session is not None else ""), "read")
         is_valid = admission.refusal is None or admission.refusal.status == _TOO_MANY
         return found.crawl if is_valid else None, admission

@@ -32,22 +32,21 @@ _KEY_NEEDED: Final = problem(
 )
 
 
-def _key(services: SessionServices, call: ApiRequest[None]) -> tuple[ApiKey | None, datetime | None, str]:
-    """Return the key of a request, the end of its session, and the token in its Authorization header."""
+def _key(services: SessionServices, call: ApiRequest[None]) -> tuple[ApiKey | None, datetime | None]:
+    """Return the key of a request, and the end of its session if it was not sent in the Authorization header."""
     scheme, _, token = call.headers.get(b"authorization", b"").partition(b" ")
     if scheme.lower() == b"bearer":
-        text = token.strip().decode("latin-1")
-        return services.keys.check(text), None, text
+        return services.keys.check(token.strip().decode("latin-1")), None
     session = services.access.sessions.find(session_secret(call.headers.get(b"cookie", b"")))
     if session is None:
-        return None, None, ""
-    return services.keys.check(session.token), datetime.fromtimestamp(session.ends, UTC), ""
+        return None, None
+    return services.keys.find(session.key), datetime.fromtimestamp(session.ends, UTC)
 
 
 @route("GET", _PATH, {200: ResponseSpec("Who is asking.", SessionInfo)})
 async def show_session(services: SessionServices, call: ApiRequest[None]) -> HandlerResult:
     """Show the name and scopes of the key or session."""
-    key, ends, _ = _key(services, call)
+    key, ends = _key(services, call)
     return ApiResponse(msgspec.json.encode(_info(services, key, ends)), headers=NO_STORE)
 
 
@@ -63,10 +62,10 @@ def _info(services: SessionServices, key: ApiKey | None, ends: datetime | None) 
 @route("POST", _PATH, {201: ResponseSpec("The session; Set-Cookie has its secret.", SessionInfo)})
 async def open_session(services: SessionServices, call: ApiRequest[None]) -> HandlerResult:
     """Exchange the key in the Authorization header for a session cookie."""
-    key, _, token = _key(services, call)
-    if key is None or not token:
+    key, session_ends = _key(services, call)
+    if key is None or session_ends is not None:
         return _KEY_NEEDED
-    secret, ends = services.access.sessions.create(token)
+    secret, ends = services.access.sessions.create(key.id)
     await services.access.sessions.shared()
     seconds = int(LIFETIME.total_seconds())
     cookie = session_cookie(secret, seconds=seconds, secure=is_behind_tls(dict(call.headers)))
@@ -77,7 +76,7 @@ async def open_session(services: SessionServices, call: ApiRequest[None]) -> Han
 @route("DELETE", _PATH, {200: ResponseSpec("The session has ended.", SessionInfo)})
 async def end_session(services: SessionServices, call: ApiRequest[None]) -> HandlerResult:
     """End the session at once, and delete the cookie."""
-    key, _, _ = _key(services, call)
+    key, _ = _key(services, call)
     services.access.sessions.end(session_secret(call.headers.get(b"cookie", b"")))
     await services.access.sessions.shared()
     cookie = session_cookie("", seconds=0, secure=is_behind_tls(dict(call.headers)))

@@ -35,7 +35,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
     health = DatabaseHealth(folder.database)
     reader = DatabaseReader(folder.database, health=health)
     keys = SqliteKeyReader(reader)
-    access = AccessControl(keys, required=plan.needs_keys, any_host=plan.any_host)
+    access = AccessControl(keys, required=plan.needs_keys, any_host=plan.any_host, origins=web.cors_origins)
     with open_readonly(folder.database, mapped=plan.config.live.lookup_mapped, health=health) as records:
         metrics = LookupMetrics(access, keys.take_uses, health)
         proxy = CoreProxy(

@@ -1,7 +1,7 @@
 """Sessions that all api processes of a cluster share, in a compacted topic.
 
-As in the file of a single server, a session is stored by the digest of its secret, and its token is encrypted with the
-secret: the topic is useless without the cookies.
+As in the file of a single server, a session is stored by the digest of its secret, with the ID of its key: the topic is
+useless without the cookies.
 """
 
 from __future__ import annotations
