@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
@@ -100,6 +100,10 @@ class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_u
     callback: CallbackUrl = ""
 
 
+# What the types cannot express.
+SCHEMA_RULES: Final[Mapping[str, Any]] = {
+    "Submission": {"not": {"properties": {"text": {"maxLength": 0}, "urls": {"maxItems": 0}}}}
+}
 Submissions = Annotated[list[Submission], Meta(min_length=1, max_length=MAX_MESSAGES)]
 
 

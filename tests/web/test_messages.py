@@ -32,6 +32,33 @@ async def test_text_is_accepted_with_the_urls_found_in_it() -> None:
     assert bench.stores.journal.waiting() == len(receipt["entries"])
 
 
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [({}, ""), ({"id": "m"}, ""), ({"text": "", "urls": []}, ""), ([{"text": "fine"}, {"force": True}], "/1")],
+)
+async def test_message_with_neither_text_nor_urls_is_invalid(body: object, where: str) -> None:
+    bench = Bench()
+
+    got = await bench.client.post("/v1/messages", body)
+
+    assert (got.status, got.json.get("where", "")) == (422, where)
+    assert bench.metrics.messages.values == {}
+
+
+async def test_url_without_a_scheme_is_an_https_url() -> None:
+    bench = Bench()
+
+    got = await bench.client.post("/v1/messages", {"urls": ["Example.com/a", "b.example:8443", "mailto:me@c.example"]})
+    (receipt,) = got.json["messages"]
+
+    assert list(receipt["entries"]) == ["https://example.com/a", "https://b.example:8443/"]
+    assert [each["url"] for each in receipt["unusable"]] == ["mailto:me@c.example"]
+    await bench.work()
+    for path in ("/v1/urls?url=example.com/a", "/v1/preview?url=example.com/a"):
+        assert (await bench.client.get(path)).json["url"] == "https://example.com/a"
+    assert (await bench.client.post("/v1/fetch", {"url": "example.com/b"})).json["url"] == "https://example.com/b"
+
+
 async def test_message_without_an_id_gets_one() -> None:
     bench = Bench()
 
@@ -178,7 +205,9 @@ async def test_retry_after_the_given_time_is_accepted() -> None:
 async def test_forbidden_callback_is_refused_on_submission(callback: str) -> None:
     bench = Bench()
 
-    got = await bench.client.post("/v1/messages", [{"urls": []}, {"urls": ["http://a.example/"], "callback": callback}])
+    got = await bench.client.post(
+        "/v1/messages", [{"text": "x"}, {"urls": ["http://a.example/"], "callback": callback}]
+    )
 
     assert got.status == 422
     assert got.json["where"] == "/1/callback"

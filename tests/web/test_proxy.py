@@ -19,6 +19,7 @@ from tests.web.test_events import happen, numbers
 from scoter.config.sections.live import WebSettings
 from scoter.web.asgi import ApiResponse, Receive, Scope, Send, send_reply
 from scoter.web.lookup_app import LookupApp
+from scoter.web.metrics import LookupMetrics
 from scoter.web.proxy import CoreProxy, request_head
 from scoter.web.streams import StreamTimings
 
@@ -291,3 +292,32 @@ async def test_lookup_process_answers_lookups_and_forwards_the_rest(tmp_path: Pa
     assert (status, json.loads(body)["url"]) == (200, "http://a.example/")
     assert stats[0] == 200
     assert b"id: 1\n" in event
+
+
+@pytest.mark.parametrize("sent", ["malformed chunk", "too many pipelined requests", "half a body"])
+async def test_fault_of_a_client_does_not_count_as_one_of_the_core(sent: str, tmp_path: Path) -> None:
+    bench, path = Bench(), tmp_path / "core"
+    metrics = LookupMetrics(bench.access)
+    proxy = CoreProxy(path, note=lambda: metrics.answered("passed on", 503, metrics.clock()))
+    waiting = b"GET /v1/urls?url=http://a.example/&wait=5s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    post = b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+    await bench.client.post("/v1/messages", {"urls": ["http://a.example/"]})
+    async with serving(bench.app, path=path), serving(proxy, note=metrics.refused) as port, connected(port) as client:
+        if sent == "malformed chunk":
+            client.say(post + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n")
+        elif sent == "half a body":
+            client.say(post + b"Content-Length: 50\r\n\r\n{")
+            await asyncio.sleep(0.05)
+            client.close()
+        else:
+            client.say(waiting + waiting * 200)
+        with suppress(ConnectionError):
+            await client.rest()
+        async with asyncio.timeout(5):
+            while len(proxy):
+                await asyncio.sleep(0.01)
+
+    statuses = {labels[1]: count for labels, count in metrics.take().requests}
+    assert statuses == ({"400": 1} if sent == "malformed chunk" else {})
+    proxy.close()

@@ -354,3 +354,24 @@ def test_unix_socket_is_accessible_to_its_owner_only(tmp_path: Path) -> None:
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     again.close()
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "status"),
+    [
+        (b"http://127.0.0.1/v1/stats", b"127.0.0.1", 200),
+        (b"http://127.0.0.1:8008/v1/stats", b"evil.example", 200),  # RFC 9112 3.2.2: the Host header is ignored
+        (b"http://[::1]:8008/v1/stats", b"evil.example", 200),
+        (b"http://evil.example/v1/stats", b"127.0.0.1", 421),
+        (b"http://127.0.0.1@evil.example/v1/stats", b"127.0.0.1", 421),
+        (b"http://evil.example:80/v1/stats", b"localhost", 421),
+        (b"ftp://127.0.0.1/v1/stats", b"127.0.0.1", 400),
+        (b"http:///v1/stats", b"127.0.0.1", 400),
+    ],
+)
+async def test_authority_of_an_absolute_target_counts_as_the_host(target: bytes, host: bytes, status: int) -> None:
+    async with serving(Bench().app) as port, connected(port) as client:
+        client.say(b"GET %b HTTP/1.1\r\nHost: %b\r\nConnection: close\r\n\r\n" % (target, host))
+        answer = await client.rest()
+
+    assert int(answer.split()[1]) == status

@@ -20,7 +20,7 @@ from scoter.core.domain import registered_domain, reversed_host
 from scoter.core.url_parts import AUTHORITY_END, Url
 from scoter.errors import UrlError
 
-__all__ = ["Url", "canonical", "host_of", "join", "queue_key"]
+__all__ = ["Url", "canonical", "host_of", "join", "queue_key", "typed_url"]
 
 ORIGIN_CACHE: Final = 4_096
 JOIN_CACHE: Final = 4_096  # about 2 MB when full of ordinary links, 10 at the very most
@@ -37,6 +37,8 @@ _NAME: Final = "[A-Za-z0-9_~-][A-Za-z0-9._~-]*"
 _PLAIN: Final = rf"/(?:{_NAME}/)*(?:{_NAME})?(?:\?[A-Za-z0-9._~=&-]*)?"
 _PLAIN_TARGET: Final = re.compile(_PLAIN)
 _PLAIN_URL: Final = re.compile(f"(https?://[a-z0-9.-]+(?::[0-9]+)?)({_PLAIN})")
+# A host name with a dot or an IPv4 address, with nothing that could be another scheme before it.
+_BARE: Final = re.compile(r"\s*[^\s/?#:@\\\[\]]+\.[^\s/?#:@\\\[\]]+(?::[0-9]{1,5})?(?:[/?#]|\s*\Z)")
 _CACHED: Final = 512  # characters; a data: URL may be megabytes long and must not fill the cache
 
 
@@ -55,6 +57,20 @@ def canonical(text: str) -> Url:
             f"{shown!r} is not a URL that can be fetched", hint="Write a URL such as https://example.org/path."
         )
     return found
+
+
+def typed_url(text: str) -> Url:
+    """Return the canonical form of a URL as people type it: without a scheme, https is meant.
+
+    >>> str(typed_url("Example.com/a")), str(typed_url("http://example.com"))
+    ('https://example.com/a', 'http://example.com/')
+    """
+    try:
+        return canonical(text)
+    except UrlError:
+        if _BARE.match(text) is None:
+            raise
+    return canonical(f"https://{text.strip()}")
 
 
 def join(base: Url, href: str) -> Url | None:

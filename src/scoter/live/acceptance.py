@@ -11,7 +11,7 @@ from msgspec import Struct
 from scoter.api import UnusableUrl
 from scoter.config import Config
 from scoter.core.extract import LONGEST, urls_in
-from scoter.core.url import Url, canonical
+from scoter.core.url import Url, typed_url
 from scoter.errors import UrlError
 from scoter.live.ports import Accepted, DomainRuleStore, MessageIntake
 from scoter.live.records import Message
@@ -128,7 +128,7 @@ class Acceptance:
         left_out = set()
         for text in (*message.urls, *urls_in(message.text)):
             try:
-                url = canonical(text)
+                url = typed_url(text)
             except UrlError as error:
                 unusable.setdefault(text, UnusableUrl(text[:_SHOWN], error.message))
                 continue

@@ -12,7 +12,7 @@ from xxhash import xxh3_64_hexdigest
 
 from scoter.api import Absence, LookupBatch, Missing
 from scoter.core.extract import LONGEST
-from scoter.core.url import canonical
+from scoter.core.url import typed_url
 from scoter.errors import UrlError
 from scoter.live.records import UrlRecord
 from scoter.web.asgi import NO_STORE, ApiResponse, Fields
@@ -114,7 +114,7 @@ def not_changed(reply: ApiResponse, headers: Fields | Mapping[bytes, bytes]) -> 
 def canonical_text(text: str) -> str:
     """Return the canonical form of a URL, or "" if it is invalid or too long."""
     try:
-        url = canonical(text).text
+        url = typed_url(text).text
     except UrlError:
         return ""
     return url if len(url) <= LONGEST else ""

@@ -33,6 +33,8 @@ BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.25, 0.5, 
 MAX_SERIES: Final = 1_000
 _TENANT_SERIES: Final = 10_000  # more than there are keys, and states or outcomes of each
 _OTHER: Final = "other"
+# The statuses of what ``protocol`` answers by itself, by the reason for which it closes the connection.
+_REFUSALS: Final = {"not_http": "400", "head_too_slow": "408", "head_too_large": "431", "crowded": "503"}
 
 
 class Metric(Protocol):
@@ -243,6 +245,12 @@ class ServiceMetrics:
         if tenant:
             self.tenant_messages.add(tenant, outcome)
 
+    def refuse(self, reason: str) -> None:
+        """Count a connection that was refused or closed, and the response to it if there was one."""
+        self.refused.add(reason)
+        if reason in _REFUSALS:
+            self.requests.add("none", _REFUSALS[reason])
+
     def delivered(self, tenant: str, outcome: str) -> None:
         """Count an attempt to deliver."""
         self.deliveries.add(outcome)
@@ -361,8 +369,10 @@ class LookupMetrics:
         self._seconds.observe(route, self.clock() - began)
 
     def refused(self, reason: str) -> None:
-        """Count a connection that was refused or closed."""
+        """Count a connection that was refused or closed, and the response to it if there was one."""
         self._refused.add(reason)
+        if reason in _REFUSALS:
+            self._requests.add("none", _REFUSALS[reason])
 
     def take(self) -> MetricsReport:
         """Return the counts and reset them."""

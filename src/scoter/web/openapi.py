@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
-from scoter.api import Missing, Problem
+from scoter.api import SCHEMA_RULES, Missing, Problem
 from scoter.web.lookups import LookupResults
 from scoter.web.routes import ResponseSpec, Route
 
@@ -53,6 +53,8 @@ def document(routes: Sequence[Route], *, keys: bool = False, info: ApiInfo = LIV
     """Return the OpenAPI document; ``keys`` tells whether every request needs an API key."""
     kinds = list(dict.fromkeys(_kinds(routes)))
     schemas, components = _plain(msgspec.json.schema_components(kinds, ref_template=_REF))
+    for name in SCHEMA_RULES.keys() & components.keys():
+        components[name] |= SCHEMA_RULES[name]
     by_kind = dict(zip(kinds, schemas, strict=True))
     if LookupResults in by_kind:
         # A record or its absence: msgspec does not support a union of two untagged structs.

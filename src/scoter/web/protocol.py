@@ -151,6 +151,8 @@ def limited_protocol(limits: WebSettings, note: RefusalCounter = lambda why: Non
             if hosts != 1 and (hosts or self.parser.get_http_version() != "1.0"):
                 self._has_wrong_host = True
                 raise _WrongHost
+            if not self.url.startswith((b"/", b"*")):
+                self._take_authority()
             method = self.parser.get_method()
             if self.parser.should_upgrade() and method != b"CONNECT":
                 fields = (b"%b: %b\r\n" % field for field in self.headers if field[0] != b"upgrade")
@@ -160,6 +162,20 @@ def limited_protocol(limits: WebSettings, note: RefusalCounter = lambda why: Non
             super().on_headers_complete()
             if not self.pipeline:
                 self._running = self.cycle
+
+        def _take_authority(self) -> None:
+            """Put the authority of an absolute target in place of the Host header (RFC 9112 3.2.2)."""
+            try:
+                found = httptools.parse_url(self.url)
+            except httptools.HttpParserInvalidURLError:
+                found = None
+            if found is None or not found.host or found.schema.lower() not in (b"http", b"https"):
+                self._has_wrong_host = True
+                raise _WrongHost
+            host = b"[%b]" % found.host if b":" in found.host else found.host
+            if found.port:
+                host += b":%d" % found.port
+            self.headers[:] = [(name, host if name == b"host" else value) for name, value in self.headers]
 
         def on_body(self, body: bytes) -> None:
             if self._trickle is None:

@@ -61,6 +61,11 @@ class _CoreConnection(asyncio.Protocol):
         return is_open and time.monotonic() - self.since < _IDLE
 
     @property
+    def is_abandoned(self) -> bool:
+        """Whether the client disconnected while the core could still have answered."""
+        return self._is_left and not self.is_lost
+
+    @property
     def is_over(self) -> bool:
         """Whether the response has ended, or its client is gone."""
         return self.is_whole or self.is_lost or self._is_left
@@ -207,7 +212,8 @@ class CoreProxy:
                 asking.cancel()  # the response has ended: the rest of the request is not needed
         finally:
             self._release(connection)
-        if not connection.has_head:
+        # A client that disconnected, or sent something malformed, was not refused by the core.
+        if not connection.has_head and not connection.is_abandoned:
             await self._refuse(send, _UNREACHABLE)
 
     async def _refuse(self, send: Send, reply: ApiResponse) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from scoter.api import Archived, FetchAnswer, FetchHop, FetchOrder, Problem
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Moved, NotModified, Reply, Request
-from scoter.core.url import Url, canonical
+from scoter.core.url import Url, typed_url
 from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
 from scoter.live.ports import ContentStore
@@ -35,7 +35,7 @@ async def fetch(services: Services, call: ApiRequest[FetchOrder]) -> HandlerResu
     """Fetch one URL now, within its domain's rate limit."""
     order = call.body
     try:
-        url = canonical(order.url)
+        url = typed_url(order.url)
     except UrlError as error:
         return problem(422, "invalid", "This is not a URL.", error.message, where="/url")
     if order.body == "reference" and services.content is None:

@@ -41,6 +41,9 @@ async def submit(services: Services, call: ApiRequest[Submission | list[Submissi
     several = isinstance(call.body, list)
     orders = call.body if isinstance(call.body, list) else [call.body]
     for at, order in enumerate(orders):
+        if not order.text and not order.urls:
+            detail = "Send a text that contains links, a list of URLs, or both."
+            return problem(422, "invalid", "The message is empty.", detail, where=f"/{at}" if several else "")
         if order.callback and (why := services.check_callback(order.callback)):
             where = f"/{at}/callback" if several else "/callback"
             return problem(422, "callback", "The callback is not allowed.", why, where=where)

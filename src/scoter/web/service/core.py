@@ -56,7 +56,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             [listen_locally(folder.socket)],
             limits=config.web,
             before_stop=components.release_clients,
-            note=components.metrics.refused.add,
+            note=components.metrics.refuse,
         )
         collect_less()
         return await CoreProcess(components, server).until(link)

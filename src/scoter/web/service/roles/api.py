@@ -160,7 +160,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             limits=web,
             keep_alive=round(web.kept_alive.total_seconds()),
             before_stop=release,
-            note=metrics.refused.add,
+            note=metrics.refuse,
         )
         feed.start()
         stack.push_async_callback(feed.close)
