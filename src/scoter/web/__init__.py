@@ -16,6 +16,7 @@
 - ``webhooks``    delivers events to callbacks
 - ``keys``        access control
 - ``sessions``    sessions for browsers, and protection against foreign pages
+- ``shares``      how much of a limit one key or address may use
 - ``metrics``     counters for Prometheus
 - ``history``     statistics of the last hour
 - ``server``      runs uvicorn on the service's sockets

@@ -28,9 +28,15 @@ Result = TypeVar("Result")
 
 
 class Caller(Struct, frozen=True):
-    """Who makes a request: the key, if there is one. Without keys, everybody may see everything."""
+    """Who makes a request: the key, if there is one, else an address. Without keys, everybody may see everything."""
 
     key: ApiKey | None = None
+    address: str = ""
+
+    @property
+    def name(self) -> str:
+        """What shares are counted by."""
+        return self.address if self.key is None else f"key {self.key.id}"
 
     @property
     def tenant(self) -> str:

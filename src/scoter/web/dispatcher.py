@@ -31,7 +31,9 @@ from scoter.web.keys import KEY_NEEDED, AccessControl, Admission
 from scoter.web.metrics import Counter, Histogram
 from scoter.web.openapi import ApiInfo, document
 from scoter.web.problems import DEFECT, NOT_FOUND, SHUTTING_DOWN, UNAVAILABLE, problem, refusal
+from scoter.web.proxy import client_name
 from scoter.web.routes import HandlerResult, Route, RouteMatch, Router
+from scoter.web.shares import ShareExceeded
 
 _log = logging.getLogger(__name__)
 
@@ -96,6 +98,10 @@ class ApiDispatcher:
             answer = await self._handle(matched, admission, scope, receive)
         except asyncio.CancelledError:  # the process is shutting down
             answer = SHUTTING_DOWN
+        except ShareExceeded as error:
+            title = "Too many of your own requests are under way."
+            answer = problem(429, "share", title, f"{error.message[:1].upper()}{error.message[1:]}.")
+            answer = msgspec.structs.replace(answer, retry_after=error.retry_after)
         except Unavailable as error:
             # A full disk or a locked database: nothing was changed, and it is logged elsewhere.
             answer = msgspec.structs.replace(UNAVAILABLE, detail=f"Nothing can be stored: {error.message}.")
@@ -135,7 +141,7 @@ class ApiDispatcher:
             query=query,
             path=matched.path,
             headers=dict(scope["headers"]),
-            caller=Caller(admission.key),
+            caller=Caller(admission.key, "" if admission.key else client_name(scope)),
         )
         work = route.run(self._services, call)
         return await (unless_disconnected(work, receive) if route.waits else work)

@@ -18,6 +18,7 @@ import httptools
 from scoter.web.asgi import ApiResponse, Fields, Receive, Scope, Send, send_reply
 from scoter.web.problems import problem, reply_of
 from scoter.web.protocol import BufferedTransport
+from scoter.web.shares import address_name
 
 _CHUNK: Final = 65_536
 _IDLE: Final = 30.0  # shorter than the core keeps a connection open, so that none is reused that it is about to close
@@ -26,6 +27,9 @@ _MAX_IDLE: Final = 64
 _HOP_BY_HOP: Final = frozenset(
     (b"connection", b"keep-alive", b"proxy-connection", b"te", b"trailer", b"transfer-encoding", b"upgrade", b"expect")
 )
+# Tells the core the address of a client; it is only accepted from a Unix socket, which only this user can open.
+_CLIENT: Final = b"scoter-client"
+_NOT_FORWARDED: Final = _HOP_BY_HOP | {_CLIENT}
 _NOT_RETURNED: Final = _HOP_BY_HOP | {b"date"}  # the server adds its own
 _UNREACHABLE: Final = reply_of(problem(503, "core-away", "The core of the service does not respond.", retry_after=2))
 _CROWDED: Final = reply_of(problem(503, "crowded", "Too many requests are in progress.", retry_after=2))
@@ -282,7 +286,9 @@ def request_head(scope: Scope, is_chunked: bool) -> bytes:
     """Return the head of a request, without hop-by-hop headers."""
     target = scope["raw_path"] + (b"?" + scope["query_string"] if scope["query_string"] else b"")
     lines = [b"%b %b HTTP/1.1" % (scope["method"].encode("ascii"), target)]
-    lines += [b"%b: %b" % field for field in scope["headers"] if field[0] not in _HOP_BY_HOP]
+    lines += [b"%b: %b" % field for field in scope["headers"] if field[0] not in _NOT_FORWARDED]
+    if scope.get("client"):
+        lines.append(b"%b: %b" % (_CLIENT, scope["client"][0].encode("ascii", "replace")))
     if not any(name == b"host" for name, _ in scope["headers"]):  # HTTP/1.0
         lines.append(b"host: localhost")
     if is_chunked:
@@ -292,3 +298,11 @@ def request_head(scope: Scope, is_chunked: bool) -> bytes:
 
 def _is_chunked(headers: Fields) -> bool:
     return any(name == b"transfer-encoding" for name, _ in headers)
+
+
+def client_name(scope: Scope) -> str:
+    """Return the name under which the shares of a client without a key are counted."""
+    if scope.get("client"):
+        return address_name(scope["client"][0])
+    found = next((value for name, value in scope["headers"] if name == _CLIENT), b"")
+    return address_name(found.decode("latin-1"))

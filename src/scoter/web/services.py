@@ -20,6 +20,7 @@ from scoter.web.history import StatisticsHistory
 from scoter.web.lookups import Lookup, UrlWaiters
 from scoter.web.metrics import ServiceMetrics
 from scoter.web.sessions import SessionAccess
+from scoter.web.shares import ApiShares
 from scoter.web.streams import Streams
 
 
@@ -57,5 +58,6 @@ class Services(Struct, frozen=True, kw_only=True):
     not_ready: Callable[[], str] = lambda: ""
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     web: WebSettings = WebSettings()
+    shares: ApiShares = msgspec.field(default_factory=lambda: ApiShares.of(WebSettings()))
     fetch_slots: asyncio.Semaphore = msgspec.field(default_factory=lambda: asyncio.Semaphore(WebSettings().fetches))
     openapi: bytes = b""

@@ -71,6 +71,7 @@ class BatchBench:
         required: bool = False,
         program: list[str] | None = None,
         overrides: tuple[str, ...] = ("agent.name=testbot",),
+        stream_share: float = 1.0,
         **changes: Any,
     ) -> None:
         self.clock = FakeClock()
@@ -84,7 +85,9 @@ class BatchBench:
         self.schedules = Schedules(self.folder.state, self.jobs, clock=self.clock)
         self.keys = MemoryStores().keys
         self.sessions = Sessions(clock=lambda: self.clock.now.timestamp())
-        self.feeds = ProgressFeeds(most=10, pace=StreamTimings(heartbeat=0.05, slow=0.05, look=0.01))
+        self.feeds = ProgressFeeds(
+            most=10, share=stream_share, pace=StreamTimings(heartbeat=0.05, slow=0.05, look=0.01)
+        )
         self.hosts = HostTables()
         services = BatchServices(
             folder=self.folder,

@@ -152,6 +152,23 @@ async def test_a_command_started_elsewhere_is_shown_through_the_lock_of_the_craw
     assert (await bench.client.get("/v1/crawls/news/jobs")).json["jobs"] == []
 
 
+async def test_jobs_of_one_key_leave_room_for_those_of_others(tmp_path: Path) -> None:
+    bench = bench_with(tmp_path, *SLOW, max_running=2, share=0.5, required=True)
+    CrawlDir.create(tmp_path / "other", bench.clock())
+    greedy, other = await bench.token("submit"), await bench.token("submit")
+
+    answers = [
+        await bench.client.post(f"/v1/crawls/{crawl}/jobs", {}, header)
+        for crawl, header in (("news", greedy), ("other", greedy), ("other", other))
+    ]
+    for crawl, got in (("news", answers[0]), ("other", answers[2])):
+        bench.jobs.stop(crawl, got.json["id"], kill=True)
+        await until(lambda: bench.jobs.reap())
+
+    assert [got.status for got in answers] == [202, 429, 202]
+    assert answers[1].json["type"] == "urn:scoter:problem:share"
+
+
 async def test_the_number_of_running_jobs_and_of_records_is_limited(tmp_path: Path) -> None:
     bench = bench_with(tmp_path, *SLOW, max_running=1)
     CrawlDir.create(tmp_path / "other", bench.clock())

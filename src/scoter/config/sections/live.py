@@ -161,6 +161,13 @@ class WebSettings(Section, frozen=True):
     longest_wait: timedelta = setting(
         timedelta(seconds=30), "Maximum time that a lookup waits for its URL.", at_most=timedelta(seconds=30)
     )
+    share: float = setting(
+        0.5,
+        "The part of a limit (event streams, waiting lookups, direct fetches; queries and jobs of `scoter ui`) that "
+        "one key, or one address without a key, may use; requests beyond it get 429.",
+        at_least=0.01,
+        at_most=1.0,
+    )
     fetches: int = setting(64, "Concurrent direct fetches for clients; further ones get 503.", at_least=0)
     fetch_time: timedelta = setting(
         timedelta(seconds=60), "Time limit of a direct fetch with all its redirects; then 504.", at_least=_MOMENT

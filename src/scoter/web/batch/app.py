@@ -117,7 +117,7 @@ class BatchServer:
         own = config("")
         keys = SqliteKeys(self._db)
         stored = Sessions(ServiceFolder(folder.state).sessions)
-        job_runner = Jobs(folder, catalogue, program)
+        job_runner = Jobs(folder, catalogue, program, share=own.web.share)
         hosts = HostTables()
         self.services = BatchServices(
             folder=folder,
@@ -126,8 +126,8 @@ class BatchServer:
             schedules=Schedules(folder.state, job_runner),
             summaries=Summaries(folder, job_runner, hosts),
             hosts=hosts,
-            feeds=ProgressFeeds(most=own.web.streams),
-            queries=Queries(folder.state / SPILL),
+            feeds=ProgressFeeds(most=own.web.streams, share=own.web.share),
+            queries=Queries(folder.state / SPILL, share=own.web.share),
             config=config,
             access=SessionAccess(
                 keys,

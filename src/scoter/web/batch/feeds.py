@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from msgspec import Struct
 from scoter.batch.crawldir.progress import PROGRESS, parse_points
 from scoter.batch_api import JobInfo
 from scoter.web.asgi import ApiStream, Receive, Send
+from scoter.web.shares import Shares
 from scoter.web.streams import STREAM_HEADERS, Streams, StreamTimings
 
 _KEPT: Final = 1_000
@@ -91,8 +92,16 @@ def feed_frame(event: FeedEvent) -> bytes:
 class ProgressFeeds:
     """The feeds of all crawls that somebody watches."""
 
-    def __init__(self, *, most: int = 1_000, pace: StreamTimings = StreamTimings(look=1.0)) -> None:  # noqa: B008  frozen
+    def __init__(
+        self,
+        *,
+        most: int = 1_000,
+        share: float = 1.0,
+        pace: StreamTimings = StreamTimings(look=1.0),  # noqa: B008  frozen
+    ) -> None:
+        """``share`` is the part of the streams that one caller may have open."""
         self._most = most
+        self._shares = Shares("event streams", most, share)
         self._pace = pace
         self._open: dict[str, tuple[Streams, asyncio.Task[None]]] = {}
         self._is_closing = False
@@ -104,9 +113,18 @@ class ProgressFeeds:
     def is_full(self) -> bool:
         return len(self) >= self._most or self._is_closing
 
-    def stream(self, name: str, path: Path, job: Callable[[], JobInfo | None], after: int | None) -> ApiStream:
+    def stream(
+        self, name: str, path: Path, job: Callable[[], JobInfo | None], after: int | None, caller: str = ""
+    ) -> ApiStream:
         """Return a stream of the events of a crawl after a number; without one, it starts with the latest state."""
-        return ApiStream(partial(self._serve, name, path, job, after), STREAM_HEADERS)
+        self._shares.check(caller)
+        return ApiStream(partial(self._counted, caller, partial(self._serve, name, path, job, after)), STREAM_HEADERS)
+
+    async def _counted(
+        self, caller: str, serve: Callable[[Receive, Send], Awaitable[None]], receive: Receive, send: Send
+    ) -> None:
+        with self._shares.use(caller):
+            await serve(receive, send)
 
     async def _serve(
         self,

@@ -50,6 +50,7 @@ class JobRecord(Struct, frozen=True, kw_only=True):
     started: datetime
     pid: int = 0
     schedule: str = ""
+    owner: str = ""
 
 
 def new_job_id(now: datetime) -> str:

@@ -26,6 +26,7 @@ from scoter.store.tables.storage import Holder
 from scoter.web.batch.commands import IMPORTING, CommandCatalogue
 from scoter.web.batch.crawl_folder import CrawlFolder, NoSuchCrawl
 from scoter.web.batch.job_files import JobFiles, JobRecord, is_job_id, job_folders, new_job_id
+from scoter.web.shares import Shares
 
 MAX_JOBS: Final = 1_000
 """Records that are kept; those of the oldest finished jobs are removed."""
@@ -50,13 +51,14 @@ class NoSuchJob(UsageError):
 
 
 class JobRequest(Struct, frozen=True, kw_only=True):
-    """A command to run on a crawl; ``schedule`` is the ID of the schedule that asks for it."""
+    """A command to run on a crawl; ``schedule`` is the ID of the schedule that asks for it, else ``owner`` does."""
 
     crawl: str
     command: str
     options: Mapping[str, Any] = {}
     settings: Mapping[str, Any] = {}
     schedule: str = ""
+    owner: str = ""
 
 
 class Jobs:
@@ -71,14 +73,19 @@ class Jobs:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         max_jobs: int = MAX_JOBS,
         max_running: int = MAX_RUNNING,
+        share: float = 1.0,
     ) -> None:
-        """``program`` starts the command line, with options that apply to every job."""
+        """``program`` starts the command line, with options that apply to every job.
+
+        ``share`` is the part of the running jobs that one caller may have; all schedules together count as one.
+        """
         self._folder = folder
         self._catalogue = catalogue
         self._program = list(program)
         self._clock = clock
         self._max_jobs = max_jobs
         self._max_running = max_running
+        self._shares = Shares("jobs", max_running, share)
         self._root = folder.state / "jobs"
         self._children: dict[str, int] = {}
         # Records never change once a job has started.
@@ -95,7 +102,7 @@ class Jobs:
         is_import = request.command in IMPORTING
         path = self._folder.new_path(request.crawl) if is_import else self._folder.path(request.crawl)
         self.check(request, path)
-        self._check_free(request.crawl)
+        self._check_free(request)
         now = self._clock()
         files = JobFiles(self._root / new_job_id(now))
         self._clean_up()
@@ -112,6 +119,7 @@ class Jobs:
                 settings=dict(request.settings),
                 started=now,
                 schedule=request.schedule,
+                owner=request.owner,
             )
             files.write(record)
             pid = self._spawn(files, arguments)
@@ -149,7 +157,8 @@ class Jobs:
         finally:
             os.close(lock)
 
-    def _check_free(self, crawl: str) -> None:
+    def _check_free(self, request: JobRequest) -> None:
+        crawl = request.crawl
         running = [job for job in self.running() if job.state != ELSEWHERE]
         found = next((job for job in running if job.crawl == crawl), None)
         if found is not None:
@@ -159,6 +168,8 @@ class Jobs:
             raise CrawlBusy(f"the crawl is being changed by {holder}", where=crawl)
         if len(running) >= self._max_running:
             raise TooManyJobs(f"{self._max_running} jobs are running already")
+        records = [self._record(JobFiles(self._root / job.id)) for job in running]
+        self._shares.compare(sum(each is not None and each.owner == request.owner for each in records))
 
     def running(self) -> list[JobInfo]:
         """Return the jobs that are running, newest first."""

@@ -27,6 +27,7 @@ from scoter.core.bounded import BoundedMap
 from scoter.errors import UsageError, UserError
 from scoter.store.disk import sweep
 from scoter.web.batch.query_process import DONE, FAILED, TRUNCATED, QueryFailure, QueryTask
+from scoter.web.shares import FairSlots, Shares
 
 _GRACE: Final = 60.0  # seconds for starting a process, which then measures its own time
 LARGEST_RESULT: Final = 32 * 2**20
@@ -67,12 +68,17 @@ class Queries:
         folder: Path,
         limits: QueryLimits = QueryLimits(),  # noqa: B008  frozen
         clock: Callable[[], float] = time.monotonic,
+        share: float = 1.0,
     ) -> None:
-        """``folder`` is for the temporary files of queries; what a killed server left there is removed."""
+        """``folder`` is for the temporary files of queries; what a killed server left there is removed.
+
+        ``share`` is the part of the queries, running or waiting, that one caller may have.
+        """
         self._folder = folder
         self._limits = limits
         self._clock = clock
-        self._slots = asyncio.Semaphore(limits.running)
+        self._slots = FairSlots(limits.running)
+        self._shares = Shares("queries", limits.running + limits.waiting, share)
         self._count = 0
         self._processes = QueryProcesses(folder)
         sweep(folder)
@@ -97,8 +103,9 @@ class Queries:
         texts: dict[str, str | int] | None = None,
         times: dict[str, datetime] | None = None,
         largest: int = LARGEST_RESULT,
+        caller: str = "",
     ) -> tuple[Any, bool]:
-        """Return the rows of a query as an Arrow table, and whether there are more."""
+        """Return the rows of a query as an Arrow table, and whether there are more. Callers take turns."""
         task = QueryTask(
             crawl=str(crawl),
             query=query,
@@ -112,12 +119,13 @@ class Queries:
         )
         if self._count >= self._limits.running + self._limits.waiting:
             raise QueriesBusy("too many queries are running")
-        self._count += 1
-        try:
-            async with self._slots:
-                return await self._processes.answer(task)
-        finally:
-            self._count -= 1
+        with self._shares.use(caller):
+            self._count += 1
+            try:
+                async with self._slots.slot(caller):
+                    return await self._processes.answer(task)
+            finally:
+                self._count -= 1
 
     def _spill_limit(self) -> int:
         """Return how much of the disk one query may use now."""
@@ -132,6 +140,7 @@ class Queries:
         most: int,
         texts: dict[str, str | int],
         times: dict[str, datetime],
+        caller: str = "",
     ) -> tuple[Any, bool]:
         """Answer a report as ``run`` does; the answer is at most a minute old, and all viewers share it."""
         # The end of a period is the present, so seconds must not make each request another question.
@@ -143,7 +152,9 @@ class Queries:
                 known = self._reports.get(key)
                 if known is not None and self._clock() - known[0] < REPORT_AGE:
                     return known[1], known[2]
-                table, is_truncated = await self.run(crawl, query, most=most, seconds=60.0, texts=texts, times=times)
+                table, is_truncated = await self.run(
+                    crawl, query, most=most, seconds=60.0, texts=texts, times=times, caller=caller
+                )
                 self._reports.put(key, (self._clock(), table, is_truncated), weight=table.nbytes)
                 return table, is_truncated
         finally:

@@ -19,6 +19,7 @@ from scoter.errors import UsageError, UserError
 from scoter.store.disk import disk_errors
 from scoter.store.tables.local import LocalStorage
 from scoter.web.batch.jobs import CrawlBusy, JobRequest, Jobs, TooManyJobs
+from scoter.web.shares import ShareExceeded
 
 _FILE: Final = "schedules.json"
 SHORTEST: Final = timedelta(minutes=1)
@@ -108,7 +109,7 @@ class Schedules:
         after = _next_run(schedule.next_run, interval(schedule.every), now)
         try:
             job = self._jobs.start(request)
-        except (CrawlBusy, TooManyJobs) as error:
+        except (CrawlBusy, TooManyJobs, ShareExceeded) as error:
             return replace(schedule, problem=f"waiting: {error.message}")
         except UserError as error:
             _log.warning("the job of schedule %s was not started: %s", schedule.id, error)

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from scoter.api import EventsQuery, StreamedEvent
-from scoter.web.asgi import ApiRequest, ApiStream
+from scoter.web.asgi import ApiRequest, ApiStream, Caller, Receive, Send
 from scoter.web.problems import problem
 from scoter.web.routes import HandlerResult, ResponseSpec, route
 from scoter.web.services import Services
@@ -16,7 +16,7 @@ _MOST_DIGITS: Final = 18
 _EVENTS: Final = ResponseSpec("Events `url`, and `gap` if some are no longer kept.", StreamedEvent, "text/event-stream")
 
 
-@route("GET", "/v1/events", {200: _EVENTS}, query=EventsQuery, problems=(503,))
+@route("GET", "/v1/events", {200: _EVENTS}, query=EventsQuery, problems=(429, 503))
 async def listen(services: Services, call: ApiRequest[None]) -> HandlerResult:
     """Stream the tenant's events (SSE), starting after Last-Event-ID or `after`."""
     query: EventsQuery = call.query
@@ -28,4 +28,10 @@ async def listen(services: Services, call: ApiRequest[None]) -> HandlerResult:
         after = int(last)
     if services.streams.is_full:
         return problem(503, "crowded", "Too many event streams are open.", retry_after=30)
-    return ApiStream(partial(services.streams.serve, after, tenant=call.caller.sees), STREAM_HEADERS)
+    services.shares.streams.check(call.caller.name)
+    return ApiStream(partial(_serve, services, call.caller, after), STREAM_HEADERS)
+
+
+async def _serve(services: Services, caller: Caller, after: int | None, receive: Receive, send: Send) -> None:
+    with services.shares.streams.use(caller.name):
+        await services.streams.serve(after, receive, send, tenant=caller.sees)

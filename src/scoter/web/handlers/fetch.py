@@ -28,7 +28,7 @@ from scoter.web.services import Services
     {200: ResponseSpec("The result.", FetchAnswer)},
     scope="submit",
     body=FetchOrder,
-    problems=(403, 503, 504),
+    problems=(403, 429, 503, 504),
     waits=True,
 )
 async def fetch(services: Services, call: ApiRequest[FetchOrder]) -> HandlerResult:
@@ -43,8 +43,9 @@ async def fetch(services: Services, call: ApiRequest[FetchOrder]) -> HandlerResu
     if services.fetch_slots.locked():
         return problem(503, "crowded", "Too many fetches are in progress.", retry_after=2)
     try:
-        async with services.fetch_slots, asyncio.timeout(services.web.fetch_time.total_seconds()):
-            answer = await follow(services, url, order)
+        with services.shares.fetches.use(call.caller.name):
+            async with services.fetch_slots, asyncio.timeout(services.web.fetch_time.total_seconds()):
+                answer = await follow(services, url, order)
     except TimeoutError:
         detail = "The domain had no free slot, or its server did not respond in time."
         return problem(504, "fetch-time", "The fetch timed out.", detail, retry_after=30)

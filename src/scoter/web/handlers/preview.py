@@ -12,7 +12,7 @@ from scoter.api import FetchOrder, Outcome, PendingUrl, PreviewQuery, Problem, S
 from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.live.records import Preview, UrlRecord
-from scoter.web.asgi import NO_STORE, ApiRequest, ApiResponse
+from scoter.web.asgi import NO_STORE, ApiRequest, ApiResponse, Caller
 from scoter.web.handlers.fetch import follow
 from scoter.web.handlers.messages import overloaded, take
 from scoter.web.handlers.urls import wait_seconds
@@ -48,7 +48,7 @@ async def preview(services: Services, call: ApiRequest[None]) -> HandlerResult:
     known = await services.lookup.known(url)
     if known is None or not _is_fresh(known, services.clock()):
         seconds = min(wait_seconds(query.wait), services.web.longest_wait.total_seconds())
-        refused = await _finish(services, url, query, seconds, call.caller.tenant)
+        refused = await _finish(services, url, query, seconds, call.caller)
         if refused is not None:
             return refused
     reply = await services.lookup.one(url)
@@ -62,18 +62,20 @@ def _is_fresh(value: bytes, now: datetime) -> bool:
     return record.expires_at > now and (record.stale is None or record.stale.retry_at > now)
 
 
-async def _finish(services: Services, url: str, query: PreviewQuery, seconds: float, tenant: str) -> Problem | None:
+async def _finish(services: Services, url: str, query: PreviewQuery, seconds: float, caller: Caller) -> Problem | None:
     """Submit a URL and wait until it is finished; return why it is refused."""
     if services.waiters.is_full:
         return problem(503, "crowded", "Too many lookups are waiting.", retry_after=2)
-    (receipt,) = await take(services, [Submission(urls=(url,), priority=query.priority)], tenant)
+    services.shares.waiting.check(caller.name)
+    (receipt,) = await take(services, [Submission(urls=(url,), priority=query.priority)], caller.tenant)
     if receipt.status is Outcome.REFUSED:
         return overloaded([receipt])
     if receipt.unusable:
         return problem(422, "invalid", "This URL cannot be fetched.", receipt.unusable[0].why, where="?url")
     # A URL that is no longer pending was finished while its message was stored.
     if services.lookup.is_pending(url):
-        await services.waiters.wait(url, seconds)
+        with services.shares.waiting.use(caller.name):
+            await services.waiters.wait(url, seconds)
     return None
 
 

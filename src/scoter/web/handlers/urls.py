@@ -30,7 +30,7 @@ _SIZE = (
         304: ResponseSpec("The record has not changed since the ETag in If-None-Match.", media_type=""),
     },
     query=LookupQuery,
-    problems=(404, 503),
+    problems=(404, 429, 503),
     waits=True,
 )
 async def look_up(services: Services, call: ApiRequest[None]) -> HandlerResult:
@@ -50,8 +50,9 @@ async def look_up(services: Services, call: ApiRequest[None]) -> HandlerResult:
         return problem(503, "crowded", "Too many lookups are waiting.", retry_after=2)
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
-    while await waiters.wait(url, until - loop.time()) and is_forced(url):
-        pass
+    with services.shares.waiting.use(call.caller.name):
+        while await waiters.wait(url, until - loop.time()) and is_forced(url):
+            pass
     if is_forced(url):
         return lookup.without(url)
     answer = await lookup.one(url)

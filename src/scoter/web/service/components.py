@@ -43,6 +43,7 @@ from scoter.web.service.metrics_channel import MetricsReceiver
 from scoter.web.service.plan import ServicePlan
 from scoter.web.services import Services
 from scoter.web.sessions import SessionAccess, Sessions
+from scoter.web.shares import ApiShares
 from scoter.web.streams import Streams
 from scoter.web.webhooks import CurlPoster, Webhooks, callback_check
 
@@ -147,6 +148,7 @@ class CoreComponents:
                 not_ready=self.not_ready,
                 clock=utc_now,
                 web=web,
+                shares=ApiShares.of(web),
                 fetch_slots=asyncio.Semaphore(web.fetches),
             )
         )

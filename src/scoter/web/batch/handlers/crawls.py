@@ -96,7 +96,7 @@ async def show_progress(services: BatchServices, call: ApiRequest[None]) -> Hand
     return ApiResponse(msgspec.json.encode(Progress(latest=latest, points=points)))
 
 
-@route("GET", CRAWL_PATH + "/events", {200: _EVENTS}, query=EventsQuery, problems=(503,))
+@route("GET", CRAWL_PATH + "/events", {200: _EVENTS}, query=EventsQuery, problems=(429, 503))
 async def watch_crawl(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
     """Stream the progress of a crawl (SSE), starting with its latest state, or after Last-Event-ID or `after`."""
     query: EventsQuery = call.query
@@ -110,4 +110,4 @@ async def watch_crawl(services: BatchServices, call: ApiRequest[None]) -> Handle
         after = int(last)
     if services.feeds.is_full:
         return problem(503, "crowded", "Too many event streams are open.", retry_after=30)
-    return services.feeds.stream(name, path, partial(services.jobs.latest, name), after)
+    return services.feeds.stream(name, path, partial(services.jobs.latest, name), after, call.caller.name)

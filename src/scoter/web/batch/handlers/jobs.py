@@ -56,7 +56,7 @@ async def list_jobs(services: BatchServices, call: ApiRequest[None]) -> HandlerR
     {202: ResponseSpec("The job, which has started.", JobInfo)},
     scope="submit",
     body=JobOrder,
-    problems=(409,),
+    problems=(409, 429),
 )
 async def start_job(services: BatchServices, call: ApiRequest[JobOrder]) -> HandlerResult:
     """Run a command on a crawl; 409 if another one is changing it. Without options, this resumes the crawl.
@@ -64,7 +64,13 @@ async def start_job(services: BatchServices, call: ApiRequest[JobOrder]) -> Hand
     A command that merges others creates the crawl, if there is none of that name. An import makes a new one.
     """
     order, name = call.body, call.path["name"]
-    request = JobRequest(crawl=name, command=order.command, options=order.options, settings=order.settings)
+    request = JobRequest(
+        crawl=name,
+        command=order.command,
+        options=order.options,
+        settings=order.settings,
+        owner=call.caller.name,
+    )
     path = services.folder.new_path(name)
     is_new = order.command in CREATING and services.folder.is_free(name)
     if order.command in IMPORTING:

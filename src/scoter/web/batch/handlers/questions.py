@@ -78,7 +78,7 @@ async def list_reports(services: BatchServices, call: ApiRequest[None]) -> Handl
     return ApiResponse(msgspec.json.encode(ReportList(found)))
 
 
-@route("GET", CRAWL_PATH + "/reports/{report}", {200: _ROWS}, query=ReportQuery, problems=(404, 409))
+@route("GET", CRAWL_PATH + "/reports/{report}", {200: _ROWS}, query=ReportQuery, problems=(404, 409, 429))
 async def show_report(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
     """Answer a named report, as JSON, Arrow, CSV or Parquet."""
     query: ReportQuery = call.query
@@ -94,7 +94,7 @@ async def show_report(services: BatchServices, call: ApiRequest[None]) -> Handle
     texts = {name: value for name, value in used.items() if name in ("site", "limit")}
     times = {name: value for name, value in used.items() if name in ("since", "until")}
     table, is_truncated = await services.queries.report(
-        crawl.path, question.crawl, most=query.limit, texts=texts, times=times
+        crawl.path, question.crawl, most=query.limit, texts=texts, times=times, caller=call.caller.name
     )
     return await services.read(_answer, table, is_truncated, call)
 
@@ -127,11 +127,12 @@ VIEWS: Final = {
 }
 
 
-@route("GET", CRAWL_PATH + "/views", {200: ResponseSpec("The views.", ViewList)}, problems=(409,))
+@route("GET", CRAWL_PATH + "/views", {200: ResponseSpec("The views.", ViewList)}, problems=(409, 429))
 async def list_views(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
     """Describe the views that SQL queries can use, with their columns."""
     crawl = services.folder.crawl(call.path["name"])
-    table, _ = await services.queries.run(crawl.path, _COLUMNS, most=10_000, seconds=30.0)
+    caller = call.caller.name
+    table, _ = await services.queries.run(crawl.path, _COLUMNS, most=10_000, seconds=30.0, caller=caller)
     columns: dict[str, list[ViewColumn]] = {name: [] for name in VIEWS}
     for row in table.to_pylist():
         columns.setdefault(row["table_name"], []).append(ViewColumn(row["column_name"], row["data_type"]))
@@ -139,12 +140,14 @@ async def list_views(services: BatchServices, call: ApiRequest[None]) -> Handler
     return ApiResponse(msgspec.json.encode(ViewList(found)))
 
 
-@route("POST", CRAWL_PATH + "/sql", {200: _ROWS}, body=SqlOrder, problems=(409,), waits=True)
+@route("POST", CRAWL_PATH + "/sql", {200: _ROWS}, body=SqlOrder, problems=(409, 429), waits=True)
 async def query_crawl(services: BatchServices, call: ApiRequest[SqlOrder]) -> HandlerResult:
     """Run a read-only SQL query over the views of a crawl, as JSON, Arrow, CSV or Parquet."""
     order = call.body
     crawl = services.folder.crawl(call.path["name"])
-    table, is_truncated = await services.queries.run(crawl.path, order.query, most=order.limit, seconds=order.seconds)
+    table, is_truncated = await services.queries.run(
+        crawl.path, order.query, most=order.limit, seconds=order.seconds, caller=call.caller.name
+    )
     return await services.read(_answer, table, is_truncated, call)
 
 

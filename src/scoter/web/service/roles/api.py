@@ -43,6 +43,7 @@ from scoter.web.service.roles.parts import ClusterParts, process_name, run_until
 from scoter.web.service.roles.sessions import SharedSessions
 from scoter.web.services import Services
 from scoter.web.sessions import SessionAccess
+from scoter.web.shares import ApiShares
 from scoter.web.streams import Streams
 from scoter.web.webhooks import CurlPoster, Webhooks, callback_check
 
@@ -146,6 +147,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
                 check_callback=callback_check(guard),
                 clock=clock,
                 web=web,
+                shares=ApiShares.of(web),
                 fetch_slots=asyncio.Semaphore(web.fetches),
             )
         )
