@@ -43,7 +43,14 @@ def exchange(status: int, cut: Truncation = Truncation.NOT, **headers: str) -> E
 
 
 TEMPORARY = {302, 303, 307}
-GONE = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND, 410: Reason.REMOVED}
+GONE = {
+    400: Reason.BAD_REQUEST,
+    401: Reason.UNAUTHORIZED,
+    402: Reason.PAYMENT_REQUIRED,
+    404: Reason.NOT_FOUND,
+    410: Reason.REMOVED,
+    451: Reason.LEGAL_REASONS,
+}
 
 
 @pytest.mark.parametrize("cut", [Truncation.NOT, Truncation.DISCONNECT])
@@ -66,7 +73,7 @@ def test_every_http_status_maps_to_a_reply(status: int, cut: Truncation) -> None
     else:
         assert isinstance(reply, Failed)
         assert (reply.transient, fetch_status(reply)) == (True, FetchStatus.RETRY)
-        assert reply.blames_host is (status not in (304, 403))
+        assert reply.blames_host is (status == 429 or status >= 500)
         expected = {403: Reason.FORBIDDEN, 429: Reason.BUSY, 503: Reason.BUSY}
         default = Reason.SERVER_ERROR if status >= 500 else Reason.OTHER_STATUS
         assert reply.reason is expected.get(status, default)
@@ -101,6 +108,14 @@ def test_redirect_without_valid_location_has_no_target(location: str) -> None:
 
     assert isinstance(reply, Moved)
     assert reply.target is None
+
+
+@pytest.mark.parametrize(("value", "detail"), [("USD 0.01", "crawler-price: USD 0.01"), ("", ""), ("9" * 500, None)])
+def test_price_that_a_site_asks_for_is_kept(value: str, detail: str | None) -> None:
+    reply = reply_to(exchange(402, Crawler_Price=value), NOW)
+
+    assert isinstance(reply, Gone)
+    assert reply.detail == (f"crawler-price: {'9' * 100}" if detail is None else detail)
 
 
 def test_permanent_failure_is_gone() -> None:

@@ -25,6 +25,8 @@ STATUS: Final = {
     "fetched": FetchStatus.SUCCESS,
     "not_modified": FetchStatus.NOTMODIFIED,
     "unauthorized": FetchStatus.GONE,
+    "payment_required": FetchStatus.GONE,
+    "legal_reasons": FetchStatus.GONE,
     "not_found": FetchStatus.GONE,
     "removed": FetchStatus.GONE,
     "robots_denied": FetchStatus.GONE,
@@ -197,6 +199,12 @@ CASES: Final[dict[str, Case]] = {
         (b"HTTP/1.1 401 No\r\nWWW-Authenticate: Basic\r\n" + LENGTH + b"\r\nhello",),
         "unauthorized",
     ),
+    "payment": Case(
+        "asks for a payment",
+        (b"HTTP/1.1 402 No\r\nCrawler-Price: USD 0.01\r\n" + LENGTH + b"\r\nhello",),
+        "payment_required",
+    ),
+    "legal": Case("refuses for legal reasons", (b"HTTP/1.1 451 No\r\n" + LENGTH + b"\r\nhello",), "legal_reasons"),
     "proxy-challenge": Case(
         "asks for proxy authentication", (b"HTTP/1.1 407 No\r\n" + LENGTH + b"\r\nhello",), "other_status"
     ),

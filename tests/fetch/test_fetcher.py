@@ -165,6 +165,16 @@ async def test_requests_of_a_blocked_host_reach_the_sink() -> None:
     assert sink.reasons() == {"server_error": 3, "purged": 47}
 
 
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 407, 410, 418, 451, 999])
+async def test_answers_are_not_failures_of_the_host(status: int) -> None:
+    fake, sink = Fake(lambda request: answer(request.url, status)), Sink()
+
+    await fetcher(fake, "fetch.max_exceptions_per_queue=3", "fetch.threads=1").run(source(urls(1, 12)), sink)
+
+    assert sum(sink.reasons().values()) == 12
+    assert "purged" not in sink.reasons()
+
+
 async def test_slow_sink_throttles_the_fetch() -> None:
     fake = Fake(lambda request: answer(request.url, 200, b"x" * 100_000))
     waiting = most = 0

@@ -93,8 +93,10 @@ class Reason(StrEnum):
     # Gone: no use retrying for a long time.
     BAD_REQUEST = "bad_request"
     UNAUTHORIZED = "unauthorized"
+    PAYMENT_REQUIRED = "payment_required"
     NOT_FOUND = "not_found"
     REMOVED = "removed"
+    LEGAL_REASONS = "legal_reasons"  # 451
     ROBOTS_DENIED = "robots_denied"
     CRAWL_DELAY = "crawl_delay"  # robots.txt has a longer Crawl-delay than we respect
     # Failed: an error response.
@@ -196,7 +198,15 @@ def sets_cookie_for_itself(reply: Moved, url: Url) -> bool:
 LONGEST_RETRY_AFTER = timedelta(days=1)
 
 _TEMPORARY = frozenset({302, 303, 307})
-_GONE = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND, 410: Reason.REMOVED}
+_GONE = {
+    400: Reason.BAD_REQUEST,
+    401: Reason.UNAUTHORIZED,
+    402: Reason.PAYMENT_REQUIRED,
+    404: Reason.NOT_FOUND,
+    410: Reason.REMOVED,
+    451: Reason.LEGAL_REASONS,
+}
+_LONGEST_PRICE = 100
 _BUSY = frozenset({429, 503})
 _DIGITS = re.compile("[0-9]+")
 _CONDITION = re.compile(rb"^if-(?:modified-since|none-match):", re.IGNORECASE | re.MULTILINE)
@@ -205,8 +215,8 @@ _CONDITION = re.compile(rb"^if-(?:modified-since|none-match):", re.IGNORECASE | 
 def reply_to(exchange: Exchange, now: datetime) -> Reply:
     """Interpret a response.
 
-    As in Nutch, except: 403 is retried and not blamed on the host, 204 and 206 are successes, 429 and 503 slow the host
-    down.
+    As in Nutch, except: 402 and 451 are gone, 403 is retried, 204 and 206 are successes, 429 and 503 slow the host
+    down. Of all answers, only 429 and 5xx are blamed on the host.
     """
     status = exchange.status
     match status // 100:
@@ -224,7 +234,10 @@ def reply_to(exchange: Exchange, now: datetime) -> Reply:
             target = join(exchange.url, as_url(location)) if location else None
             return Moved(exchange, target, status not in _TEMPORARY)
         case 4 if status in _GONE:
-            return Gone(exchange.url, _GONE[status], exchange=exchange)
+            # What a site that sells access to crawlers asks for, such as "USD 0.01".
+            price = exchange.header("crawler-price")[:_LONGEST_PRICE].strip() if status == 402 else ""
+            detail = f"crawler-price: {price}" if price else ""
+            return Gone(exchange.url, _GONE[status], detail, exchange=exchange)
         case 4 if status == 403:
             return Failed(exchange.url, Reason.FORBIDDEN, blames_host=False, exchange=exchange)
         case _ if status in _BUSY:
@@ -234,7 +247,7 @@ def reply_to(exchange: Exchange, now: datetime) -> Reply:
         case 5:
             return Failed(exchange.url, Reason.SERVER_ERROR, f"HTTP {status}", exchange=exchange)
         case _:
-            return Failed(exchange.url, Reason.OTHER_STATUS, f"HTTP {status}", exchange=exchange)
+            return Failed(exchange.url, Reason.OTHER_STATUS, f"HTTP {status}", blames_host=False, exchange=exchange)
 
 
 def fetch_status(reply: Reply) -> FetchStatus:

@@ -341,6 +341,8 @@ def _reason(protocol: ProtocolStatus, code: int | None) -> str:
         return (Reason.BUSY if code == 503 else Reason.SERVER_ERROR).value
     if code in (403, 429):
         return (Reason.FORBIDDEN if code == 403 else Reason.BUSY).value
+    if code in (402, 451):
+        return (Reason.PAYMENT_REQUIRED if code == 402 else Reason.LEGAL_REASONS).value
     return _REASONS.get(protocol.name, Reason.UNREACHABLE if code is None else Reason.OTHER_STATUS).value
 
 
