@@ -74,7 +74,16 @@ CASES = {
     "http://example.com/a,b;c:d": ["http://example.com/a,b;c:d"],
     "http://a.example/x,http://b.example/y": ["http://a.example/x", "http://b.example/y"],
     "http://a.example/?u=http://b.example,http://c.example": ["http://a.example/?u=http://b.example,http://c.example"],
-    "http://example.com/it's": ["http://example.com/it's"],
+    "http://t.co/abc's owner, HTTP://T.CO/DEF'S, (http://t.co/ghi's).": [
+        "http://t.co/abc",
+        "HTTP://T.CO/DEF",
+        "http://t.co/ghi",
+    ],
+    "http://example.com/it's-here http://example.com/it's/x http://example.com/?q='s": [
+        "http://example.com/it's-here",
+        "http://example.com/it's/x",
+        "http://example.com/?q='s",
+    ],
     # Brackets and quotes.
     "https://en.wikipedia.org/wiki/Duck_(bird)": ["https://en.wikipedia.org/wiki/Duck_(bird)"],
     "(https://en.wikipedia.org/wiki/Duck_(bird))": ["https://en.wikipedia.org/wiki/Duck_(bird)"],

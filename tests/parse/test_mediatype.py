@@ -212,6 +212,11 @@ def test_compressed_sitemap_is_gzip() -> None:
         ("text/html; x=y ; Charset = 'Big5'", ("text/html", "Big5")),
         ("nonsense", ("", "")),
         ("; charset=gbk", ("", "gbk")),
+        ('text/html; charset="gbk', ("text/html", "gbk")),
+        ("text/html; charset='gbk; x=y", ("text/html", "gbk")),
+        ('text/html; charset=" gbk "', ("text/html", "gbk")),
+        ("text/html; charset=gbk, text/html", ("text/html", "gbk")),
+        ('text/html; charset=""', ("text/html", "")),
         ("application/ld+json; profile=x", ("application/ld+json", "")),
     ],
 )

@@ -15,7 +15,7 @@ A URL ends
 
 - at white space, quotes and angle brackets;
 - at a closing bracket whose opening bracket is outside, and before an opening bracket that is never closed;
-- before the punctuation of the sentence;
+- before the punctuation of the sentence, and before a possessive ``'s``;
 - at a comma that another URL follows directly;
 - at Chinese, Japanese and Korean letters in a path, and in a host after a known suffix: there are no spaces between
   words (most browsers copy such paths percent-encoded). Letters of other scripts belong to the URL.
@@ -70,6 +70,7 @@ _PORT = re.compile(r":[0-9]{1,5}(?![0-9])")
 _TURN = re.compile(rf"[()\[\]{{}}'?{_ENDS}{_CJK}]|[,;|](?={_HTTP}://)")
 _PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 _TRAILING: Final = ".,;:!?'*|\u060c\u061b\u061f\u0964\u2013\u2032\u2033"
+_POSSESSIVE = re.compile("(?<=[^/=&?#'])'s", re.IGNORECASE)
 _EMPHASIS: Final = "_~"
 _INTO_CJK = re.compile(rf"(?<=[^.\-{_CJK}])(?=[{_CJK}])")
 _IS_CJK = re.compile(f"[{_CJK}]")
@@ -168,7 +169,8 @@ def _extent(text: str, first: int, end: int) -> tuple[int, int]:
     if before == "<" and (bar := text.find("|", first, end)) >= 0:
         end = bar  # Slack's notation: <URL|label>
     trailing = _TRAILING + before if before and before in _EMPHASIS else _TRAILING
-    return first + len(text[first:end].rstrip(trailing)), stop
+    end = first + len(text[first:end].rstrip(trailing))
+    return end - 2 if _POSSESSIVE.match(text, end - 2, end) else end, stop
 
 
 def _names(text: str, first: int, end: int) -> Iterator[tuple[int, int]]:

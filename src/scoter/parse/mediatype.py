@@ -73,7 +73,8 @@ _OTHER_NAMES: Final = {
 }
 _USUAL: Final = {other: name for name, others in _OTHER_NAMES.items() for other in others.split()}
 
-_CHARSET = re.compile(r";\s*charset\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;\"']+))", re.IGNORECASE)
+# No label contains quotes, so a quote that is not closed does no harm.
+_CHARSET = re.compile(r";\s*charset\s*=[\s\"']*([^\s,;\"']+)", re.IGNORECASE)
 _MARKUP = re.compile(
     rb"[\t\n\f\r ]*<(?:!doctype html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[ \t\n\f\r/>]"
     rb"|[\t\n\f\r ]*<!--",
@@ -138,7 +139,7 @@ def parse_content_type(field: str) -> tuple[str, str]:
     """
     kind = TYPE.match(field.strip())
     charset = _CHARSET.search(field)
-    return kind[0].lower() if kind else "", next(filter(None, charset.groups()), "") if charset else ""
+    return kind[0].lower() if kind else "", charset[1] if charset else ""
 
 
 def usual_type(name: str) -> str:

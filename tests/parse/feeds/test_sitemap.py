@@ -82,6 +82,70 @@ def test_content_before_an_error_is_kept() -> None:
     assert doubt.startswith("broken XML")
 
 
+@pytest.mark.parametrize(
+    ("middle", "paths"),
+    [
+        ("<url><loc>/1</loc><lastmod>2026</lastmod><loc>/2</loc></url>", ["/1", "/2"]),
+        ("<loc><url>/1</url></loc>", ["/1"]),
+        ("<url><loc><url>/1</url></loc></url>", ["/1"]),
+        ("<url><loc><url>/1</loc></url>", ["/1"]),
+        ("<url>http://a.example/1</url>", ["/1"]),
+        ("<url>some words<loc>/1</loc></url><url>words</url>", ["/1"]),
+        ("<loc>/1</loc>", ["/1"]),
+        ("<url><url><loc>/1</loc></url></url>", ["/1"]),
+        ("<url><loc>/1</loc>", ["/1"]),
+        ("<url><loc>/1<loc></url>", ["/1"]),
+        ("<url><loc>/1</url>", ["/1"]),
+        ("<url><lastmod>2026</lastmod></url>", []),
+        ("<url><loc>/1</loc><image><loc>/1.png</loc></image><image><loc>/2.png</loc></image></url>", ["/1"]),
+    ],
+)
+def test_malformed_entry_leaves_its_neighbours(middle: str, paths: list[str]) -> None:
+    found, _ = read(f"<urlset><url><loc>/0</loc></url>{middle}<url><loc>/9</loc></url></urlset>")
+
+    assert found == [f"http://a.example{path}" for path in ("/0", *paths, "/9")]
+
+
+@pytest.mark.parametrize(
+    ("middle", "paths"),
+    [
+        ("<sitemap>/1.xml</sitemap>", ["/1.xml"]),
+        ("<loc>/1.xml</loc>", ["/1.xml"]),
+        ("<sitemap><loc>/1.xml</loc><loc>/2.xml</loc></sitemap>", ["/1.xml", "/2.xml"]),
+        ("<sitemap><url><loc>/1.xml</loc></url></sitemap>", ["/1.xml"]),
+        ("<sitemap><lastmod>2026</lastmod></sitemap><sitemap/>", []),
+        ("<sitemap><lastmod>2026</lastmod>", []),
+    ],
+)
+def test_malformed_entry_of_an_index_leaves_its_neighbours(middle: str, paths: list[str]) -> None:
+    body = f"<sitemapindex><sitemap><loc>/0.xml</loc></sitemap>{middle}<sitemap><loc>/9.xml</loc></sitemap>"
+
+    found = read_sitemap(XmlSource(f"{body}</sitemapindex>".encode()), PLACE)
+
+    assert found.sitemaps == tuple(
+        (canonical(f"http://a.example{path}"), None) for path in ("/0.xml", *paths, "/9.xml")
+    )
+
+
+@pytest.mark.parametrize(
+    ("end", "paths"),
+    [
+        ("<url><loc>/1", []),
+        ("<url>http://a.example/1", []),
+        ("<url><loc>/1</loc>", ["/1"]),
+        ("<url><loc>/1</loc><lastmod>20", ["/1"]),
+        ("<url><loc>/1</loc><loc>/2", ["/1"]),
+        ("<url><loc>/1</loc></ur", ["/1"]),
+    ],
+)
+def test_last_entry_of_a_truncated_file_is_kept_if_its_address_is_complete(end: str, paths: list[str]) -> None:
+    found = read_sitemap(XmlSource(f"<urlset><url><loc>/0</loc></url>{end}".encode()), PLACE)
+
+    assert [entry.url.text for entry in found.entries] == [f"http://a.example{path}" for path in ("/0", *paths)]
+    assert all(entry.lastmod is None for entry in found.entries)
+    assert found.doubt.startswith("broken XML")
+
+
 def test_a_bare_ampersand_belongs_to_its_address() -> None:
     assert read("<urlset><url><loc>/?a=1&b=2&copy=3</loc></url></urlset>")[0] == ["http://a.example/?a=1&b=2&copy=3"]
     assert read("<urlset><url><loc><![CDATA[/?a=1&b=2]]></loc></url></urlset>")[0] == ["http://a.example/?a=1&b=2"]

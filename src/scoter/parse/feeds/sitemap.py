@@ -37,6 +37,8 @@ LONGEST: Final = 8_192
 _ITEMS: Final = frozenset(("url", "sitemap"))
 _VALUES: Final = frozenset(("loc", "lastmod", "changefreq", "priority"))
 _MEDIA: Final = frozenset(("loc", "content_loc", "thumbnail_loc", "player_loc"))
+_BARE: Final = "#text"  # the text of an item without elements
+_ADDRESS: Final = re.compile(r"(?:https?:/)?/\S+", re.IGNORECASE)
 _HOLDERS: Final = frozenset(("image", "video"))
 _LINE: Final = re.compile(r"[^\r\n]++")
 
@@ -81,7 +83,7 @@ def read_sitemap(source: XmlSource, base: Url, *, most: int = MOST_ENTRIES, extr
     >>> found.url, found.priority
     (Url('http://a.example/x'), 0.8)
     """
-    found = _SitemapReader(base, most, extras)
+    found = _SitemapReader(source.root, base, most, extras)
     doubt = walk(source, found) if source.root else source.doubt
     if found.full:
         doubt = f"it has more than {count(most, 'entry', 'entries')}"
@@ -117,22 +119,29 @@ def _outlinks(found: Sitemap) -> tuple[Outlink, ...]:
 
 
 class _SitemapReader:
-    """Collects the items of a sitemap."""
+    """Collects the items of a sitemap.
 
-    def __init__(self, base: Url, most: int, extras: bool) -> None:
+    Elements may be missing, unclosed or nested wrongly, so an item is not what one element contains. It ends with its
+    element, where the next one begins, or at a second ``loc``.
+    """
+
+    def __init__(self, root: str, base: Url, most: int, extras: bool) -> None:
         self.entries: list[SitemapEntry] = []
         self.sitemaps: list[tuple[Url, datetime | None]] = []
         self.not_urls = 0
         self.full = False
+        self._usual = "sitemap" if root == "sitemapindex" else "url"
         self._base = base
         self._depth = ElementCounter()
         self._most = most
         self._extras_left = MOST_EXTRAS if extras else 0
         self._above: list[str] = []
+        self._kind = ""  # of the open item
         self._values: dict[str, str] = {}
         self._alternates: list[SitemapAlternate] = []
         self._media: list[Url] = []
-        self._text: list[str] | None = None
+        self._name = ""  # of the value that is being read
+        self._text: list[str] = []
         self._length = 0
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
@@ -140,15 +149,23 @@ class _SitemapReader:
         self._depth.check(len(self._above))
         above = self._above[-1] if self._above else ""
         self._above.append(name)
-        if name in _ITEMS and above not in _ITEMS:
-            self._values, self._alternates, self._media = {}, [], []
-        elif (above in _ITEMS and name in _VALUES) or (above in _HOLDERS and name in _MEDIA):
-            self._text, self._length = [], 0
+        if name in _ITEMS:
+            if self._name != "loc":  # an item in an address is a mistake for the address itself
+                # The outer one of two different items tells the kind.
+                self._open(self._kind if above in _ITEMS and above != name and "loc" not in self._values else name)
+        elif above in _HOLDERS:
+            if name in _MEDIA:
+                self._read(name)
+        elif name in _VALUES:
+            self._end_value()
+            if name == "loc" and (not self._kind or name in self._values):
+                self._open(self._kind or self._usual)
+            self._read(name)
         elif name == "link" and above == "url" and len(attributes):
             self._alternate({local(key): value for key, value in attributes.items()})
 
     def data(self, text: str) -> None:
-        if self._text is not None and self._length < LONGEST:
+        if self._name and self._length < LONGEST:
             self._length += len(text)
             self._text.append(text)
 
@@ -157,18 +174,51 @@ class _SitemapReader:
             return
         name = self._above.pop()
         above = self._above[-1] if self._above else ""
-        if self._text is not None:
-            text, self._text = "".join(self._text).strip(), None
-            if above in _ITEMS:
-                self._values.setdefault(name, text)
-            elif text and self._extras_left > 0 and (url := join(self._base, text)) is not None:
-                self._extras_left -= 1
-                self._media.append(url)
-        elif name in _ITEMS and above not in _ITEMS and not self.full:
-            self._item(name)
+        if name in _ITEMS:
+            self._end_value()
+            if above != "loc":
+                if _ADDRESS.fullmatch(bare := self._values.pop(_BARE, "")):
+                    self._values.setdefault("loc", bare)
+                self._close()
+        elif name == self._name:
+            if above in _HOLDERS:
+                self._end_media()
+            else:
+                self._end_value()
 
     def close(self) -> None:
-        """End the walk; items that have not ended are dropped."""
+        """End the walk: an item that has not ended is kept if its address is complete."""
+        self._name = ""
+        if "loc" in self._values:
+            self._close()
+
+    def _open(self, kind: str) -> None:
+        if "loc" in self._values:
+            self._close()
+        self._kind, self._values, self._alternates, self._media = kind, {}, [], []
+        self._read(_BARE)
+
+    def _close(self) -> None:
+        """Add the open item, if there is one."""
+        kind, self._kind = self._kind, ""
+        if kind and not self.full:
+            self._item(kind)
+        self._values = {}
+
+    def _read(self, name: str) -> None:
+        self._name, self._text, self._length = name, [], 0
+
+    def _end_value(self) -> None:
+        name, self._name = self._name, ""
+        if name:
+            self._values.setdefault(name, "".join(self._text).strip())
+
+    def _end_media(self) -> None:
+        self._name = ""
+        text = "".join(self._text).strip()
+        if text and self._extras_left > 0 and (url := join(self._base, text)) is not None:
+            self._extras_left -= 1
+            self._media.append(url)
 
     def _alternate(self, said: Mapping[str, str]) -> None:
         if self._extras_left <= 0 or "alternate" not in said.get("rel", "").lower().split():
@@ -179,7 +229,7 @@ class _SitemapReader:
             self._alternates.append(SitemapAlternate(said.get("hreflang", "").strip()[:35], url))
 
     def _item(self, name: str) -> None:
-        values, self._values = self._values, {}
+        values = self._values
         text = values.get("loc", "")
         url = join(self._base, text) if text and len(text) <= LONGEST else None
         if url is None:
@@ -247,7 +297,7 @@ def _of_feed(feed: FeedFound, base: Url) -> Sitemap:
 
 
 def _of_lines(file: Unpacked, charset: str, base: Url, most: int, cut: bool) -> Sitemap | None:
-    """Return the addresses in a text file; its first line must be one."""
+    """Return the addresses in a text file, each on its own line; ``None`` if it has none."""
     text = decode_page(b"".join(file.pieces()), charset, "utf-8", markup=False).utf8.decode("utf-8", "replace")
     doubt = file.doubt or ("its end is missing" if cut else "")
     if doubt:
@@ -261,8 +311,6 @@ def _of_lines(file: Unpacked, charset: str, base: Url, most: int, cut: bool) -> 
         is_whole = address[:8].lower().startswith(("http://", "https://")) and len(address) <= LONGEST
         url = join(base, address) if is_whole else None
         if url is None:
-            if not entries:
-                return None
             not_urls += 1
         elif len(entries) < most:
             entries.append(SitemapEntry(url=url))
