@@ -36,6 +36,14 @@ def test_lines_that_are_no_addresses_are_counted_and_too_many_are_not_read() -> 
     assert (len(found.entries), found.not_urls, found.doubt) == (2, 1, "it has more than 2 entries")
 
 
+@pytest.mark.parametrize("first", ["# All pages", "URL", "/relative", "ftp://a.example/x", "x" * 10_000])
+def test_first_line_of_a_text_may_be_anything(first: str) -> None:
+    found = read_listing(f"{first}\nhttp://a.example/1\n".encode(), PLACE)
+
+    assert found is not None
+    assert ([entry.url.text for entry in found.entries], found.not_urls) == (["http://a.example/1"], 1)
+
+
 def test_last_line_of_truncated_text_is_dropped() -> None:
     body = b"http://a.example/1\nhttp://a.example/2"
     for found in (read_listing(body, PLACE, cut=True), read_listing(body + b"22", PLACE, size=len(body))):
