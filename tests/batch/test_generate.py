@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from tests.batch.making import DAY, NOW, known, make_crawl
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.fetchlists.lists import list_number
 from scoter.batch.generate import GenerateResult, generate
 from scoter.config import load
+from scoter.core.url import canonical
 from scoter.engine import Engine
 from scoter.errors import UserError
 from scoter.plugins import chain
@@ -55,6 +58,36 @@ def test_due_urls_go_into_a_segment_with_their_records(tmp_path: Path, engine: E
     assert rows == [{**due, "list": 0, "delay_ms": None, "metadata": [("k", "v")]}]
     about = segment.info()
     assert (about.created, about.lists, about.urls, about.made_by, about.partition) == (NOW, 1, 1, "generate", "host")
+
+
+def test_fetch_lists_are_balanced_and_keep_hosts_whole(tmp_path: Path, engine: Engine) -> None:
+    sizes = {"a.org": 10, "b.org": 10, "c.org": 10, "d.org": 10, "e.org": 6, "f.org": 4, "g.org": 30, "h.org": 10}
+    crawl = make_crawl(tmp_path / "crawl", [page for host, count in sizes.items() for page in pages(host, count)])
+
+    done = run(crawl, engine, lists=3, top_n=45, max_segments=2)
+
+    for name in done.segments:
+        segment = crawl.segment(name)
+        rows = [row for batch in segment.crawl_generate().scan() for row in batch.to_pylist()]
+        loads = Counter(row["list"] for row in rows)
+        largest = max(Counter(row["host"] for row in rows).values())
+        assert max(loads.values()) <= max(largest, -(-len(rows) // 3) + 5)
+        assert len({(row["host"], row["list"]) for row in rows}) == len({row["host"] for row in rows})
+        # then a worker finds the same list for a URL, whether it is in a list or not
+        about = segment.info()
+        division = (about.partition, about.lists, about.buckets)
+        assert all(list_number(canonical(row["url"]), *division) == row["list"] for row in rows)
+        assert {list_number(canonical(f"http://new{each}.org/"), *division) for each in range(99)} == {0, 1, 2}
+
+
+def test_four_hosts_of_one_size_fill_four_fetch_lists(tmp_path: Path, engine: Engine) -> None:
+    hosts = [f"www.site{number}.org" for number in range(4)]
+    crawl = make_crawl(tmp_path / "crawl", [page for host in hosts for page in pages(host, 20)])
+
+    run(crawl, engine, lists=4, top_n=40)
+
+    lists = [row["list"] for batch in crawl.segment("").crawl_generate().scan() for row in batch.to_pylist()]
+    assert Counter(lists) == {0: 10, 1: 10, 2: 10, 3: 10}
 
 
 def test_urls_are_ordered_by_score_then_by_key(tmp_path: Path, engine: Engine) -> None:

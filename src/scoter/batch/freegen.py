@@ -14,7 +14,7 @@ from msgspec import Struct
 from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import SegmentInfo
-from scoter.batch.fetchlists.picker import UrlPicker, save_picked
+from scoter.batch.fetchlists.picker import UrlPicker, save_picked, with_lists
 from scoter.batch.fetchlists.writer import write_segments
 from scoter.batch.generate import limits_of
 from scoter.batch.urls.chains import UrlChains
@@ -65,10 +65,11 @@ def freegen(
             rows = first_seeds(engine, file, columns)
             picker = UrlPicker(limits, UrlChains((), (), "default"))
             picked = save_picked(map(picker.pick, engine.batches(rows.select("url", "key", "host"))), scratch.path)
-            found = engine.read(picked)
+            buckets = picker.buckets()
+            found = with_lists(engine, engine.read(picked), buckets, scratch.path)
             info = SegmentInfo(created=now, lists=limits.lists, urls=0, made_by="freegen", partition=limits.partition)
             full = found.join(rows, found.picked_url == rows.url)
-            segments = write_segments(crawl, engine, full, columns, info, scratch.path)
+            segments = write_segments(crawl, engine, full, columns, info, scratch.path, buckets)
     return FreegenResult(
         segments=segments,
         filtered=records.filtered,

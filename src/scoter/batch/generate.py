@@ -36,7 +36,7 @@ from scoter.batch.fetchlists.candidates import (
     with_due_column,
 )
 from scoter.batch.fetchlists.lists import process_count
-from scoter.batch.fetchlists.picker import FetchListLimits, UrlPicker, save_picked
+from scoter.batch.fetchlists.picker import FetchListLimits, UrlPicker, save_picked, with_lists
 from scoter.batch.fetchlists.traps import TrapHost, open_traps
 from scoter.batch.fetchlists.writer import write_segments
 from scoter.batch.hosts.choices import DELAY, LIMIT, host_choices
@@ -139,13 +139,14 @@ def generate(
             return GenerateResult(
                 segments={}, known=total, skipped=skipped, next_due=due, traps=held, deferred=deferred
             )
-        found = engine.read(picked)
+        buckets = picker.buckets()
+        found = with_lists(engine, engine.read(picked), buckets, scratch.path)
         full = with_due_column(engine, found.join(rows, found.picked_url == rows.url), rules)
         if hosts is not None:
             delays = hosts.rows.select(hostdb_host="url", **{DELAY: hosts.rows[DELAY]})
             full = full.left_join(delays, full.host == delays.hostdb_host)
         info = SegmentInfo(created=now, lists=limits.lists, urls=0, partition=limits.partition)
-        segments = write_segments(crawl, engine, full, columns, info, scratch.path)
+        segments = write_segments(crawl, engine, full, columns, info, scratch.path, buckets)
         if traps is not None:
             traps.save_probes(crawl)
         return GenerateResult(segments=segments, known=total, skipped=+skipped, traps=held, deferred=deferred)

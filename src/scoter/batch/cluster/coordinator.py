@@ -14,7 +14,7 @@ import secrets
 import socket
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from scoter.batch.cluster import messages as m
 from scoter.batch.cluster.leases import ListLeases
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.fetchlists.lists import bucket
+from scoter.batch.fetchlists.lists import list_of_queue
 from scoter.batch.worker.process import FetchTaskReport
 from scoter.core.robots_cache import StoredRobots
 from scoter.errors import UserError
@@ -48,6 +48,7 @@ class FetchCoordinator(Closing):
         *,
         lists: int,
         partition: str,
+        buckets: Sequence[int] = (),
         lease: float,
         grace: float,
         robots: Path,
@@ -63,6 +64,7 @@ class FetchCoordinator(Closing):
         self._segment = segment
         self._is_divided = lists > 1 and partition != "ip"
         self._lists = lists
+        self._buckets = buckets
         self._lease = lease
         self._now = now
         self._former: defaultdict[int, Snapshot] = defaultdict(Snapshot)  # what former owners of a list have done
@@ -166,7 +168,7 @@ class FetchCoordinator(Closing):
         self.leases.renew(number, found.token, self._now())
         holds = tuple(m.LearnedHold(each.host, each.until, each.delay) for each in self._stored_holds.current())
         if self._is_divided:
-            holds = tuple(each for each in holds if bucket(each.host, self._lists) == number)
+            holds = tuple(each for each in holds if list_of_queue(each.host, self._lists, self._buckets) == number)
         return m.ListGranted(found.token, self._lease, attempt, tuple(parts), holds)
 
     async def _renewed(self, message: m.RenewList) -> m.DriverMessage:

@@ -130,6 +130,7 @@ def cluster_tasks(
             numbers=(number,),
             lists=info.lists,
             partition=info.partition,
+            buckets=info.buckets,
             parses=parses,
             robots="",
             holds="",

@@ -83,6 +83,8 @@ class SegmentInfo(msgspec.Struct, frozen=True, kw_only=True):
     urls: int
     made_by: str = "generate"
     partition: str = "host"
+    buckets: tuple[int, ...] = ()
+    """The fetch list of each bucket of hosts (``fetchlists/lists.py``); without it, there are as many as lists."""
     merged: tuple[SegmentOrigin, ...] = ()
     """The segments it was merged from."""
 

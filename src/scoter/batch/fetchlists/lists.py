@@ -6,8 +6,9 @@ All URLs of a host queue are in the same list, so that no two workers send reque
 
 from __future__ import annotations
 
+import heapq
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from hashlib import md5
@@ -35,10 +36,12 @@ def local_workers(config: Config) -> int:
     return process_count(config) if config.fetch.where == "here" else 0
 
 
-def list_number(url: Url, mode: str, lists: int) -> int:
-    """Return the number of the list that a URL belongs to.
+def list_number(url: Url, mode: str, lists: int, buckets: Sequence[int] = ()) -> int:
+    """Return the number of the list that a URL belongs to, whether it is in the segment or not.
 
-    With queues by IP address there is only one list, because telling them apart would need DNS.
+    Queues fall into buckets by a hash. ``buckets`` has the list of each bucket (``balanced_buckets``); without it,
+    there are as many buckets as lists. With queues by IP address there is only one list, because telling them apart
+    would need DNS.
 
     >>> from scoter.core.url import canonical
     >>> [list_number(canonical(url), "host", 4) for url in ("http://example.org/", "https://example.org/b")]
@@ -46,16 +49,48 @@ def list_number(url: Url, mode: str, lists: int) -> int:
     """
     if lists == 1 or mode == "ip":
         return 0
-    return bucket(queue_key(url, mode), lists)
+    return list_of_queue(queue_key(url, mode), lists, buckets)
+
+
+def list_of_queue(key: str, lists: int, buckets: Sequence[int] = ()) -> int:
+    """Return the number of the list that a queue belongs to."""
+    hashed = queue_hash(key)
+    return buckets[hashed % len(buckets)] if buckets else hashed % lists
 
 
 @lru_cache(maxsize=16_384)
-def bucket(key: str, lists: int) -> int:
-    """Return the number of the list that a queue belongs to."""
-    # The first 32 bits of an MD5, which every engine can compute.
-    return int(md5(key.encode(), usedforsecurity=False).hexdigest()[:8], 16) % lists
+def queue_hash(key: str) -> int:
+    """Return the hash by which a queue falls into a bucket: the first 32 bits of an MD5, the same on all machines."""
+    return int(md5(key.encode(), usedforsecurity=False).hexdigest()[:8], 16)
 
 
+def bucket_count(lists: int) -> int:
+    """Return into how many buckets queues are divided: so many that most hosts of a small crawl have their own."""
+    return max(_LEAST_BUCKETS, lists * _BUCKETS_PER_LIST)
+
+
+def balanced_buckets(loads: Mapping[int, int], lists: int) -> tuple[int, ...]:
+    """Return the list of each bucket, so that all lists get about the same number of URLs.
+
+    The buckets with most URLs come first, and each goes to the list with the fewest (longest processing time first).
+    No list gets more than 4/3 of the best possible division, or than the largest bucket. Empty buckets, for hosts that
+    are found during the fetch, are dealt out in turn.
+
+    >>> balanced = balanced_buckets({5: 10, 9: 30, 14: 20, 700: 20}, 3)
+    >>> [balanced[bucket] for bucket in (9, 14, 700, 5)]
+    [0, 1, 2, 1]
+    """
+    found = [number % lists for number in range(bucket_count(lists))]
+    heap = [(0, number) for number in range(lists)]
+    for bucket, urls in sorted(loads.items(), key=lambda each: (-each[1], each[0])):
+        load, number = heap[0]
+        found[bucket] = number
+        heapq.heapreplace(heap, (load + urls, number))
+    return tuple(found)
+
+
+_LEAST_BUCKETS = 4_096
+_BUCKETS_PER_LIST = 16
 _BATCH = 1_024
 _COLUMNS = ("url", "key", "host", "status", "modified_time", "retries", "interval", "score", "signature", "metadata")
 _DELAY = "delay_ms"

@@ -3,29 +3,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import md5
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
+import ibis
 import pyarrow as pa
 from msgspec import Struct
 
-from scoter.batch.fetchlists.lists import list_number
+from scoter.batch.fetchlists.lists import balanced_buckets, bucket_count, queue_hash
 from scoter.batch.fetchlists.traps import TrapLimit
 from scoter.batch.hosts.choices import LIMIT
 from scoter.batch.urls.chains import UrlChains
 from scoter.core.chain import keeps, respell
 from scoter.core.url import Url, queue_key
-from scoter.engine import TableSource, file_source
+from scoter.engine import Engine, TableSource, file_source
+from scoter.engine.port import Rows
 from scoter.store.tables.parquet import write_batches
 
 PICKED_SCHEMA = pa.schema(
-    [("picked_url", pa.utf8()), ("segment", pa.int32()), ("list", pa.int32()), ("place", pa.int64())]
+    [("picked_url", pa.utf8()), ("segment", pa.int32()), ("bucket", pa.int32()), ("place", pa.int64())]
 )
-"""A picked URL: its segment, its fetch list, and its position there."""
+"""A picked URL: its segment, the bucket of its queue, and its position in its fetch list."""
+_LISTS_SCHEMA = pa.schema([("list_segment", pa.int32()), ("list_bucket", pa.int32()), ("list", pa.int32())])
 
 
 class FetchListLimits(Struct, frozen=True, kw_only=True):
@@ -50,7 +54,7 @@ class UrlPicker:
     """Picks URLs in the order in which they arrive.
 
     A host that has reached its limit in a segment continues in the next one and never goes back. If hosts are limited,
-    one counter per host is kept in memory.
+    one counter per host is kept in memory; for balanced fetch lists, one per bucket.
     """
 
     def __init__(self, limits: FetchListLimits, chains: UrlChains, traps: TrapLimit | None = None) -> None:
@@ -62,6 +66,8 @@ class UrlPicker:
         self._traps = traps
         self._counts: dict[str, tuple[int, int]] = {}
         self._sizes = [0] * limits.segments
+        self._bucket_count = bucket_count(limits.lists) if limits.lists > 1 else 1
+        self._loads: dict[int, Counter[int]] = {}
 
     @property
     def is_full(self) -> bool:
@@ -102,9 +108,21 @@ class UrlPicker:
             yield {
                 "picked_url": url.text,
                 "segment": segment,
-                "list": list_number(url, limits.partition, limits.lists),
+                "bucket": self._bucket(url, segment),
                 "place": shuffle_position(url.text),
             }
+
+    def buckets(self) -> dict[int, tuple[int, ...]]:
+        """Return the fetch list of each bucket, by segment; none if there is only one list."""
+        lists = self._limits.lists
+        return {segment: balanced_buckets(loads, lists) for segment, loads in self._loads.items()} if lists > 1 else {}
+
+    def _bucket(self, url: Url, segment: int) -> int:
+        if self._bucket_count == 1:
+            return 0
+        bucket = queue_hash(queue_key(url, self._limits.partition)) % self._bucket_count
+        self._loads.setdefault(segment, Counter())[bucket] += 1
+        return bucket
 
     def _is_held(self, url: Url) -> bool:
         key = queue_key(url, self._limits.queue_mode)
@@ -138,6 +156,18 @@ def save_picked(batches: Iterable[Any], folder: Path) -> TableSource:
     file = folder / "picked.parquet"
     write_batches(file, PICKED_SCHEMA, batches)
     return file_source(file, PICKED_SCHEMA)
+
+
+def with_lists(engine: Engine, picked: Rows, buckets: Mapping[int, Sequence[int]], folder: Path) -> Rows:
+    """Add the column ``list`` to picked rows; ``buckets`` are those of the picker."""
+    if not buckets:
+        return picked.mutate(list=ibis.literal(0, "int32"))
+    rows = [(segment, bucket, number) for segment, lists in buckets.items() for bucket, number in enumerate(lists)]
+    columns = [pa.array(values, pa.int32()) for values in zip(*rows, strict=True)]
+    file = folder / "lists.parquet"
+    write_batches(file, _LISTS_SCHEMA, [pa.RecordBatch.from_arrays(columns, schema=_LISTS_SCHEMA)])
+    known = engine.read(file_source(file, _LISTS_SCHEMA))
+    return picked.join(known, [picked.segment == known.list_segment, picked.bucket == known.list_bucket])
 
 
 def shuffle_position(text: str) -> int:

@@ -31,24 +31,32 @@ _BATCH_ROWS = 16_384
 
 
 def write_segments(
-    crawl: CrawlDir, engine: Engine, rows: Rows, columns: Sequence[Column], info: SegmentInfo, folder: Path
+    crawl: CrawlDir,
+    engine: Engine,
+    rows: Rows,
+    columns: Sequence[Column],
+    info: SegmentInfo,
+    folder: Path,
+    buckets: Mapping[int, tuple[int, ...]],
 ) -> Mapping[str, int]:
     """Write records, which have the columns segment, list and place; return the number of URLs of each segment.
 
-    A column ``delay_ms`` with the delays of hosts may be missing.
+    A column ``delay_ms`` with the delays of hosts may be missing. ``buckets``: how hosts are divided among the lists of
+    each segment.
     """
     if "delay_ms" not in rows.columns:
         rows = rows.mutate(delay_ms=ibis.literal(None, "int32"))
     file = folder / "packed.parquet"
-    own = pa.schema([*schemas.CRAWL_GENERATE, ("segment", pa.int32()), ("place", pa.int64())])
-    if not engine.save(rows, with_columns(own, columns), file, order=SORT_ORDER):
+    schema = pa.schema([*schemas.CRAWL_GENERATE, ("segment", pa.int32()), ("place", pa.int64())])
+    if not engine.save(rows, with_columns(schema, columns), file, order=SORT_ORDER):
         return {}
     drafts: dict[int, Segment] = {}
     try:
         counts = _write(crawl, file, columns, info.lists, drafts)
         made = {}
         for number, draft in sorted(drafts.items()):
-            data = msgspec.json.encode(msgspec.structs.replace(info, urls=counts[number])) + b"\n"
+            own = msgspec.structs.replace(info, urls=counts[number], buckets=buckets.get(number, ()))
+            data = msgspec.json.encode(own) + b"\n"
             storage_at(draft.path).replace(INFO_FILE, data)
             name = crawl.new_segment_name(info.created)
             crawl.publish_segment(draft, name)

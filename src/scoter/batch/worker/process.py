@@ -64,6 +64,7 @@ class FetchTask(Struct, frozen=True, kw_only=True):
     numbers: tuple[int, ...]
     lists: int
     partition: str
+    buckets: tuple[int, ...]
     parses: bool
     robots: str
     holds: str
@@ -272,7 +273,8 @@ class SegmentWorker:
             self._fetcher.stop(STOP_WITHIN)
 
     def _belongs(self, url: Url) -> bool:
-        return list_number(url, self._task.partition, self._task.lists) in self._task.numbers
+        task = self._task
+        return list_number(url, task.partition, task.lists, task.buckets) in task.numbers
 
 
 def _about(config: Config) -> ArchiveInfo:
