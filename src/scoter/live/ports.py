@@ -83,7 +83,6 @@ class StoredRecord(Struct, frozen=True, kw_only=True):
     value: bytes
     fetched_at: datetime
     expires_at: datetime
-    is_direct: bool = True
     stale_for: timedelta = timedelta()
 
 
@@ -102,10 +101,7 @@ class MetadataStore(Protocol):
         """Return the JSON of the records of at most 300 URLs."""
 
     async def put(self, rows: Sequence[StoredRecord]) -> None:
-        """Store records.
-
-        An alias (by rel=canonical) or an older record never replaces a direct record that has not expired.
-        """
+        """Store records; an older record never replaces one that has not expired."""
 
     async def expire(self, most: int) -> int:
         """Remove at most ``most`` records that expired more than their ``stale_for`` ago; return how many."""

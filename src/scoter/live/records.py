@@ -65,9 +65,9 @@ class ContentKind(StrEnum):
 class ContentSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The parts of a parsed response that the record needs.
 
-    ``size`` is the number of bytes after decoding. ``canonical`` is the page's canonical URL, ``onward`` the target of
-    its immediate refresh. ``problem`` says why parsing failed, wholly or in part. ``noarchive`` forbids archiving.
-    ``is_damaged`` if the body could not be decoded to its end; the body as received may then be truncated.
+    ``size`` is the number of bytes after decoding. ``onward`` is the target of the page's immediate refresh.
+    ``problem`` says why parsing failed, wholly or in part. ``noarchive`` forbids archiving. ``is_damaged`` if the body
+    could not be decoded to its end; the body as received may then be truncated.
     """
 
     media_type: str
@@ -76,7 +76,6 @@ class ContentSummary(Struct, frozen=True, kw_only=True, omit_defaults=True):
     truncated: bool = False
     is_damaged: bool = False
     about: PageMetadata | None = None
-    canonical: Url | None = None
     onward: Url | None = None
     width: int | None = None
     height: int | None = None

@@ -38,7 +38,7 @@ def time() -> Time:
 async def make(config: Config, time: Time) -> AsyncIterator[Make]:
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(CassandraSession(config.cassandra))
-        for table in ("records", "aliases", "messages", "deliveries"):
+        for table in ("records", "messages", "deliveries"):
             await session.run(f"TRUNCATE {table}")
 
         async def made(**live: Any) -> ClusterStores:

@@ -48,7 +48,7 @@ def time() -> Time:
 @pytest.fixture
 async def session(config: Config) -> AsyncIterator[CassandraSession]:
     async with CassandraSession(config.cassandra) as opened:
-        for table in ("records", "aliases", "messages", "keys", "deliveries"):
+        for table in ("records", "messages", "keys", "deliveries"):
             await opened.run(f"TRUNCATE {table}")
         yield opened
 
@@ -103,21 +103,6 @@ class TestMetadata(MetadataContract):
         await asyncio.gather(*(metadata.put([row]) for row in rows[::-1]))
 
         assert await metadata.get(url_of("a")) == rows[-1]
-
-    async def test_fresh_alias_is_found_if_the_direct_record_is_stale(
-        self, metadata: CassandraMetadata, time: Time
-    ) -> None:
-        await metadata.put([stored("a", value=b"direct", lives=10, stale=100)])
-        await metadata.put([stored("a", value=b"alias", direct=False)])
-        assert await metadata.value(url_of("a")) == b"direct"
-
-        time.passes(10)
-
-        assert await metadata.value(url_of("a")) == b"alias"
-        assert await metadata.values([url_of("a")]) == {url_of("a"): b"alias"}
-        found = await metadata.last(url_of("a"))
-        assert found is not None
-        assert found.value == b"direct"
 
 
 async def test_cached_record_is_read_again_after_a_second_or_when_forgotten(session: CassandraSession) -> None:

@@ -43,7 +43,7 @@ class MemoryMetadata:
             there = self.fresh(row.url)
             # A fetch time in the future dates from before the clock was set back: replace such a record.
             is_older = there is not None and row.fetched_at < there.fetched_at <= now
-            if there is None or not there.is_direct or (row.is_direct and not is_older):
+            if there is None or not is_older:
                 self._rows.pop(row.url, None)
                 self._rows[row.url] = row
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
 from tests.live.fakes import Bench, ScriptedWeb, failed, moved, page, refresh, simulated
 
 from scoter.core.reply import Reason
@@ -12,8 +11,8 @@ from scoter.live.records import State
 A, B, C, D = (f"http://{name}.example/" for name in "abcd")
 
 
-def named(canonical: str) -> str:
-    return f'<title>Page</title><link rel="canonical" href="{canonical}">'
+def named(canonical: str, title: str = "Page") -> str:
+    return f'<title>{title}</title><link rel="canonical" href="{canonical}">'
 
 
 @simulated
@@ -85,91 +84,31 @@ async def test_page_of_a_truncated_chain_is_not_stored_for_its_hops() -> None:
 
 
 @simulated
-async def test_page_is_stored_under_its_canonical_url_within_its_domain() -> None:
-    bench = Bench(ScriptedWeb({"http://www.a.example/x?s=1": page(named("https://a.example/x"))}))
+async def test_page_does_not_provide_the_record_of_its_canonical_url() -> None:
+    evil, login = "http://blog.a.example/evil", "http://www.a.example/login"
+    bench = Bench(ScriptedWeb({evil: page(named(login, "Your password?")), login: page("<title>Log in</title>")}))
 
-    await bench.submit("http://www.a.example/x?s=1")
+    spread = await bench.submit(evil)
 
-    alias = bench.stores.metadata.fresh("https://a.example/x")
-    assert alias is not None
-    assert not alias.is_direct
-    later = await bench.submit("https://a.example/x")
-    assert later.record is not None
-    assert (later.record.url, later.source) == ("https://a.example/x", OutcomeSource.KNOWN)
-    assert later.record.resolved == "http://www.a.example/x?s=1"
-    assert len(bench.web.asked) == 1
-
-
-@pytest.mark.parametrize(
-    "foreign", ["http://bank.test/", "http://a.example.evil.test/", "http://other.github.io/", "http://192.0.2.1/"]
-)
-def test_canonical_url_of_another_domain_is_ignored(foreign: str) -> None:
-    @simulated
-    async def check() -> None:
-        bench = Bench(ScriptedWeb({"http://mine.github.io/": page(named(foreign)), foreign: page()}))
-
-        await bench.submit("http://mine.github.io/")
-
-        assert bench.known(foreign) is None
-        await bench.submit(foreign)
-        assert bench.web.asked == ["http://mine.github.io/", foreign]
-
-    check()
+    assert bench.known(login) is None
+    assert spread.record is not None
+    assert spread.record.metadata is not None
+    assert spread.record.metadata.canonical == login  # a field, for whoever wants it
+    asked = await bench.submit(login)
+    assert bench.web.asked == [evil, login]
+    assert asked.record is not None
+    assert asked.record.metadata is not None
+    assert asked.record.metadata.title == "Log in"
 
 
 @simulated
-async def test_canonical_url_is_compared_with_the_domain_of_the_page() -> None:
-    bench = Bench(ScriptedWeb({A: moved(B), B: page(named("http://a.example/home"))}))
-
-    await bench.submit(A)
-
-    assert bench.known("http://a.example/home") is None
-
-
-@simulated
-async def test_alias_never_replaces_a_direct_record() -> None:
-    web = ScriptedWeb({A: page("<title>Mine</title>"), "http://a.example/x": page(named(A))})
-    bench = Bench(web)
+async def test_page_does_not_change_the_record_of_its_canonical_url() -> None:
+    bench = Bench(ScriptedWeb({A: page("<title>Mine</title>"), "http://a.example/x": page(named(A))}))
     direct = await bench.submit(A)
 
     await bench.submit("http://a.example/x")
 
     assert bench.known(A) == direct.record
-
-
-@simulated
-async def test_direct_record_replaces_an_alias() -> None:
-    bench = Bench(ScriptedWeb({A: page("<title>Mine</title>"), "http://a.example/x": page(named(A))}))
-    await bench.submit("http://a.example/x")
-
-    await bench.submit(A, force=True)
-
-    stored = bench.stores.metadata.fresh(A)
-    assert stored is not None
-    assert stored.is_direct
-    assert (known := bench.known(A)) is not None
-    assert known.resolved == A
-
-
-@simulated
-async def test_redirect_to_an_alias_is_followed() -> None:
-    bench = Bench(ScriptedWeb({A: page(), "http://a.example/x": page(named(A)), B: moved(A)}))
-    await bench.submit("http://a.example/x")
-
-    done = await bench.submit(B)
-
-    assert bench.web.asked == ["http://a.example/x", B, A]
-    assert done.record is not None
-    assert done.record.resolved == A
-
-
-@simulated
-async def test_error_page_has_no_alias() -> None:
-    bench = Bench(ScriptedWeb({A: page(named("http://a.example/x"), 404)}))
-
-    await bench.submit(A)
-
-    assert bench.known("http://a.example/x") is None
 
 
 @simulated

@@ -65,15 +65,6 @@ class MetadataContract:
         await metadata.put([stored("n0", at=time.now)])
         assert await metadata.get(url_of("n0")) is not None
 
-    async def test_alias_never_replaces_a_fresh_direct_record(self, metadata: MetadataStore, time: Time) -> None:
-        await metadata.put([stored("a", value=b"direct", lives=60)])
-        await metadata.put([stored("a", value=b"alias", direct=False)])
-        assert await metadata.get(url_of("a")) == stored("a", value=b"direct", lives=60)
-
-        time.passes(60)
-        await metadata.put([stored("a", value=b"alias", direct=False)])
-        assert await metadata.get(url_of("a")) == stored("a", value=b"alias", direct=False)
-
     async def test_older_record_replaces_only_a_record_from_the_future(
         self, metadata: MetadataStore, time: Time
     ) -> None:
@@ -87,13 +78,6 @@ class MetadataContract:
         time.now -= timedelta(seconds=5)  # set back
         await metadata.put([stored("a", value=b"early", at=early)])
         assert await metadata.get(url_of("a")) == stored("a", value=b"early", at=early)
-
-    async def test_alias_is_replaced_by_direct_record_and_by_alias(self, metadata: MetadataStore) -> None:
-        await metadata.put([stored("a", value=b"1", direct=False), stored("a", value=b"2", direct=False)])
-        assert await metadata.get(url_of("a")) == stored("a", value=b"2", direct=False)
-
-        await metadata.put([stored("a", value=b"3")])
-        assert await metadata.get(url_of("a")) == stored("a", value=b"3")
 
     async def test_values_omit_unknown_urls(self, metadata: MetadataStore) -> None:
         await metadata.put([stored(f"n{n}", value=b"%d" % n) for n in range(290)])

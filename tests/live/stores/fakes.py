@@ -135,7 +135,6 @@ def stored(
     value: bytes = b"{}",
     at: datetime = START,
     lives: float = 3600.0,
-    direct: bool = True,
     stale: float = 0.0,
 ) -> StoredRecord:
     return StoredRecord(
@@ -143,7 +142,6 @@ def stored(
         value=value,
         fetched_at=at,
         expires_at=at + timedelta(seconds=lives),
-        is_direct=direct,
         stale_for=timedelta(seconds=stale),
     )
 

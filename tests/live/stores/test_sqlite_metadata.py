@@ -37,13 +37,13 @@ async def test_overflow_url_keeps_one_row_after_the_colliding_one_expires(
     db: ServiceDb, time: Time, same_keys: None
 ) -> None:
     metadata = SqliteMetadata(db)
-    await metadata.put([stored("first", lives=10), stored("second", value=b"direct")])
+    await metadata.put([stored("first", lives=10), stored("second", value=b"first")])
     time.passes(10)
     assert await metadata.expire(10) == 1
 
-    await metadata.put([stored("second", value=b"alias", direct=False)])
+    await metadata.put([stored("second", value=b"again", at=time.now)])
 
-    assert await metadata.get(url_of("second")) == stored("second", value=b"direct")
+    assert await metadata.get(url_of("second")) == stored("second", value=b"again", at=time.now)
     assert (metadata.size().records, metadata.size().collisions) == (1, 1)
 
 

@@ -46,6 +46,8 @@ def make_format_3(connection: sqlite3.Connection) -> None:
         "DROP INDEX deliveries_tenant",
         "ALTER TABLE messages DROP COLUMN digest",
         "ALTER TABLE deliveries DROP COLUMN tenant",
+        "ALTER TABLE urls ADD COLUMN direct INTEGER NOT NULL DEFAULT 1",
+        "ALTER TABLE overflow ADD COLUMN direct INTEGER NOT NULL DEFAULT 1",
         "PRAGMA user_version = 3",
     ):
         connection.execute(statement)
@@ -62,6 +64,22 @@ def test_older_file_is_upgraded_step_by_step_without_loss(old: Path) -> None:
     assert connection.execute("SELECT id FROM messages").fetchall() == [("a",)]
     connection.close()
     assert version(old) == FORMAT + 2
+
+
+async def test_records_of_format_3_that_no_request_has_returned_are_removed(tmp_path: Path) -> None:
+    path, time = tmp_path / "service.sqlite", Time()
+    async with ServiceDb(path, clock=lambda: time.now) as db:
+        await SqliteStores(db).metadata.put([stored("requested"), stored("named by another page")])
+    connection = opened(path)
+    make_format_3(connection)
+    connection.execute("UPDATE urls SET direct = 0 WHERE url = ?", (url_of("named by another page"),))
+    connection.close()
+
+    async with ServiceDb(path, clock=lambda: time.now) as db:
+        metadata = SqliteStores(db).metadata
+        assert await metadata.get(url_of("requested")) == stored("requested")
+        assert await metadata.last(url_of("named by another page")) is None
+        assert metadata.size().records == 1
 
 
 async def test_records_of_format_2_are_kept_and_expire(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ async def test_worker_parses_small_pages_on_request(tmp_path: Path) -> None:
     assert page.read is not None
     assert page.read.about is not None
     assert (page.read.kind, page.read.size, page.read.noarchive) == (ContentKind.PAGE, len(PAGE), True)
-    assert page.read.canonical == canonical("http://a.example/it")
+    assert page.read.about.canonical == "http://a.example/it"
     assert str(page.read.about.published) == "2026-03-01 06:00:00+00:00"
     assert isinstance(page.reply, Fetched)
     assert page.reply.exchange.body == PAGE

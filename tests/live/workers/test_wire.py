@@ -68,7 +68,7 @@ READ = ContentSummary(
     kind=ContentKind.PAGE,
     size=3,
     about=PageMetadata(title="It", published=EXCHANGE.started, media=(Media(url="http://a.example/v", kind="video"),)),
-    canonical=URL,
+    onward=URL,
 )
 MESSAGES: list[WireMessage] = [
     StartWorker(1, b"config", "/folder", WorkerLimits(deepest=1, patience=timedelta(seconds=2.5))),

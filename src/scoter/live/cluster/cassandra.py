@@ -19,7 +19,6 @@ VERSION: Final = 2
 _CONSISTENCY: Final = {"one": "ONE", "quorum": "QUORUM", "local-quorum": "LOCAL_QUORUM"}
 _CREATED: Final = (
     "CREATE TABLE IF NOT EXISTS records (url text PRIMARY KEY, value blob)",
-    "CREATE TABLE IF NOT EXISTS aliases (url text PRIMARY KEY, value blob)",
     "CREATE TABLE IF NOT EXISTS messages (id text PRIMARY KEY, urls blob, is_stored boolean, digest blob)",
     "CREATE TABLE IF NOT EXISTS robots (origin text PRIMARY KEY, expires double, body blob)",
     "CREATE TABLE IF NOT EXISTS keys (part int, id text, value blob, used bigint, PRIMARY KEY (part, id))",

@@ -1,7 +1,6 @@
 """Records by URL in Cassandra (``ports.MetadataStore``).
 
-Direct records and aliases are in different tables: an alias cannot replace a direct record. The timestamp of a write
-is the time of the fetch, so the newest fetch wins in whatever order writes arrive.
+The timestamp of a write is the time of the fetch, so the newest fetch wins in whatever order writes arrive.
 """
 
 from __future__ import annotations
@@ -22,13 +21,9 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _SECOND: Final = 1_000_000
 _LONGEST_TTL: Final = 20 * 365 * 86_400  # Cassandra's limit
 _TOGETHER: Final = 50  # URLs of one query: enough to save requests, few enough not to burden one node
-_TABLES: Final = ("records", "aliases")
-_PUT: Final = {
-    table: f"INSERT INTO {table} (url, value) VALUES (?, ?) USING TIMESTAMP ? AND TTL ?"  # noqa: S608
-    for table in _TABLES
-}
-_GET: Final = {table: f"SELECT url, value FROM {table} WHERE url = ?" for table in _TABLES}  # noqa: S608
-_MANY: Final = {table: f"SELECT url, value FROM {table} WHERE url IN ?" for table in _TABLES}  # noqa: S608
+_PUT: Final = "INSERT INTO records (url, value) VALUES (?, ?) USING TIMESTAMP ? AND TTL ?"
+_GET: Final = "SELECT url, value FROM records WHERE url = ?"
+_MANY: Final = "SELECT url, value FROM records WHERE url IN ?"
 # One cell holds a whole record: of two writes with the same timestamp, one wins and they never mix.
 _HEAD: Final = Layout("!qqq")  # in microseconds: fetched, expires, stale for
 
@@ -56,40 +51,35 @@ class CassandraMetadata:
     async def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
         """Return the JSON of the records of at most 300 URLs."""
         now = to_micros(self._clock())
+        wanted = list(dict.fromkeys(urls))
+        chunks = [wanted[start : start + _TOGETHER] for start in range(0, len(wanted), _TOGETHER)]
         found: dict[str, bytes] = {}
-        for table in _TABLES:
-            missing = [url for url in dict.fromkeys(urls) if url not in found]
-            chunks = [missing[start : start + _TOGETHER] for start in range(0, len(missing), _TOGETHER)]
-            for rows in await asyncio.gather(*(self._session.run(_MANY[table], chunk) for chunk in chunks)):
-                found |= {
-                    url: value[_HEAD.size :]
-                    for url, value in rows
-                    if _is_readable(url, value) and _HEAD.unpack_from(value)[1] > now
-                }
+        for rows in await asyncio.gather(*(self._session.run(_MANY, chunk) for chunk in chunks)):
+            found |= {
+                url: value[_HEAD.size :]
+                for url, value in rows
+                if _is_readable(url, value) and _HEAD.unpack_from(value)[1] > now
+            }
         return found
 
     async def put(self, rows: Sequence[StoredRecord]) -> None:
-        """Store records; an alias or an older record never replaces a direct one that has not expired."""
+        """Store records; an older record never replaces one that has not expired."""
         now = self._clock()
-        latest = {(row.url, row.is_direct): row for row in sorted(rows, key=lambda row: row.fetched_at)}.values()
-        for table, is_direct in zip(_TABLES, (True, False), strict=True):
-            chosen = [_packed(row, now) for row in latest if row.is_direct is is_direct]
-            await self._session.run_all(_PUT[table], [row for row in chosen if row[-1] > 0])
+        latest = {row.url: row for row in sorted(rows, key=lambda row: row.fetched_at)}.values()
+        packed = [_packed(row, now) for row in latest]
+        await self._session.run_all(_PUT, [row for row in packed if row[-1] > 0])
 
     async def expire(self, most: int) -> int:
         """Return 0: Cassandra removes expired records by itself."""
         return 0
 
     async def _first(self, url: str, *, is_stale_allowed: bool) -> StoredRecord | None:
-        """Return the direct record, otherwise the alias."""
         now = self._clock()
-        for table in _TABLES:
-            for _, value in await self._session.run(_GET[table], url):
-                is_direct = table == "records"
-                stored = _unpacked(url, value, is_direct=is_direct) if _is_readable(url, value) else None
-                # The TTL counts whole seconds of Cassandra's clock; the record knows better.
-                if stored is not None and now < stored.expires_at + stored.stale_for * is_stale_allowed:
-                    return stored
+        for _, value in await self._session.run(_GET, url):
+            stored = _unpacked(url, value) if _is_readable(url, value) else None
+            # The TTL counts whole seconds of Cassandra's clock; the record knows better.
+            if stored is not None and now < stored.expires_at + stored.stale_for * is_stale_allowed:
+                return stored
         return None
 
 
@@ -110,25 +100,23 @@ def _is_readable(url: str, value: bytes | None) -> bool:
     return False
 
 
-def _unpacked(url: str, value: bytes, *, is_direct: bool) -> StoredRecord:
+def _unpacked(url: str, value: bytes) -> StoredRecord:
     fetched, expires, stale = _HEAD.unpack_from(value)
     return StoredRecord(
         url=url,
         value=value[_HEAD.size :],
         fetched_at=from_micros(fetched),
         expires_at=from_micros(expires),
-        is_direct=is_direct,
         stale_for=stale * _MICROSECOND,
     )
 
 
 async def read_all(session: CassandraSession) -> AsyncIterator[StoredRecord]:
-    """Yield every record, aliases first: a direct record replaces one."""
-    for table in reversed(_TABLES):
-        async for rows in session.pages(f"SELECT url, value FROM {table}"):  # noqa: S608
-            for url, value in rows:
-                if _is_readable(url, value):
-                    yield _unpacked(url, value, is_direct=table == "records")
+    """Yield every record."""
+    async for rows in session.pages("SELECT url, value FROM records"):
+        for url, value in rows:
+            if _is_readable(url, value):
+                yield _unpacked(url, value)
 
 
 class CachedRecords:

@@ -41,8 +41,8 @@ from scoter.live.sqlite.metadata import SqliteMetadata
 _CHUNK: Final = 500
 _MOST: Final = 100_000_000
 _MICROSECOND: Final = timedelta(microseconds=1)
-_RECORDS: Final = "SELECT url, value, fetched, expires, direct, stale, key FROM urls WHERE key > ? ORDER BY key LIMIT ?"
-_OVERFLOW: Final = "SELECT url, value, fetched, expires, direct, stale FROM overflow"
+_RECORDS: Final = "SELECT url, value, fetched, expires, stale, key FROM urls WHERE key > ? ORDER BY key LIMIT ?"
+_OVERFLOW: Final = "SELECT url, value, fetched, expires, stale FROM overflow"
 _ENTRIES: Final = (
     "SELECT e.id, m.id, e.url, e.priority, m.force, m.callback, e.accepted FROM entries e"
     " JOIN messages m ON m.number = e.message WHERE e.id > ? ORDER BY e.id LIMIT ?"
@@ -130,7 +130,7 @@ def _used(key: ApiKey, used: int) -> ApiKey:
 def _records(reader: DatabaseReader) -> Iterator[list[StoredRecord]]:
     last = -(2**63) - 1
     while rows := reader.all(_RECORDS, (max(last, -(2**63)), _CHUNK)):
-        last = rows[-1][6]
+        last = rows[-1][5]
         yield [_stored(row) for row in rows]
     if left := reader.all(_OVERFLOW):
         yield [_stored(row) for row in left]
@@ -142,8 +142,7 @@ def _stored(row: Sequence[Any]) -> StoredRecord:
         value=row[1],
         fetched_at=from_micros(row[2]),
         expires_at=from_micros(row[3]),
-        is_direct=bool(row[4]),
-        stale_for=row[5] * _MICROSECOND,
+        stale_for=row[4] * _MICROSECOND,
     )
 
 

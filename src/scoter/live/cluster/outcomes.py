@@ -325,7 +325,7 @@ class ClusterOutcomes:
 
     async def _has_good(self, url: str) -> bool:
         found = await self._metadata.last(url)
-        if found is None or not found.is_direct:
+        if found is None:
             return False
         try:
             return _decode_record(found.value).state is State.OK

@@ -27,22 +27,22 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _CHUNK: Final = 50
 # Not INSERT OR REPLACE: the trigger that counts rows would count it as a new row.
 _PUT: Final = """
-INSERT INTO urls (url, fetched, expires, direct, value, stale, key) VALUES (?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (key) DO UPDATE SET fetched = excluded.fetched, expires = excluded.expires, direct = excluded.direct,
-  value = excluded.value, stale = excluded.stale
+INSERT INTO urls (url, fetched, expires, value, stale, key) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET fetched = excluded.fetched, expires = excluded.expires, value = excluded.value,
+  stale = excluded.stale
 """
 _PUT_OVERFLOW: Final = """
-INSERT INTO overflow (url, fetched, expires, direct, value, stale) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (url) DO UPDATE SET fetched = excluded.fetched, expires = excluded.expires, direct = excluded.direct,
-  value = excluded.value, stale = excluded.stale
+INSERT INTO overflow (url, fetched, expires, value, stale) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (url) DO UPDATE SET fetched = excluded.fetched, expires = excluded.expires, value = excluded.value,
+  stale = excluded.stale
 """
 _THERE: Final = (
-    "SELECT url, direct, expires, fetched, 0 FROM urls WHERE key = ?"
-    " UNION ALL SELECT url, direct, expires, fetched, 1 FROM overflow WHERE url = ?"
+    "SELECT url, expires, fetched, 0 FROM urls WHERE key = ?"
+    " UNION ALL SELECT url, expires, fetched, 1 FROM overflow WHERE url = ?"
 )
 # Each by key and, in the overflow table, by URL.
 _FROM: Final = ("FROM urls WHERE key = ? AND expires > ?", "FROM overflow WHERE url = ? AND expires > ?")
-_ROW: Final = [f"SELECT url, value, fetched, expires, direct, stale {table}" for table in _FROM]
+_ROW: Final = [f"SELECT url, value, fetched, expires, stale {table}" for table in _FROM]
 _LAST: Final = [query.replace("expires > ?", "expires + stale > ?") for query in _ROW]
 _VALUE: Final = [f"SELECT url, value {table}" for table in _FROM]
 _VALUES: Final = f"SELECT url, value FROM urls WHERE key IN ({', '.join('?' * _CHUNK)}) AND expires > ?"  # noqa: S608
@@ -137,7 +137,7 @@ class SqliteMetadata(SqliteMetadataReader):
         self._db = db
 
     async def put(self, rows: Sequence[StoredRecord]) -> None:
-        """Store records; an alias or an older record never replaces a direct one that has not expired."""
+        """Store records; an older record never replaces one that has not expired."""
         await self._db.write(lambda connection: put_records(connection, rows, self._clock()))
 
     async def expire(self, most: int) -> int:
@@ -180,25 +180,24 @@ def put_records(connection: sqlite3.Connection, rows: Sequence[StoredRecord], no
     for row in rows:
         number = key_of(row.url)
         stale = row.stale_for // _MICROSECOND
-        values = (to_micros(row.fetched_at), to_micros(row.expires_at), row.is_direct, row.value, stale)
+        values = (to_micros(row.fetched_at), to_micros(row.expires_at), row.value, stale)
         there = connection.execute(_THERE, (number, row.url)).fetchall()
         own = next((found for found in there if found[0] == row.url), None)
         # A fetch time in the future dates from before the clock was set back: replace such a record.
-        if own is not None and own[1] and own[2] > at and (not row.is_direct or values[0] < own[3] <= at):
+        if own is not None and own[1] > at and values[0] < own[2] <= at:
             continue
-        if own[4] if own is not None else there:
+        if own[3] if own is not None else there:
             connection.execute(_PUT_OVERFLOW, (row.url, *values))
         else:
             connection.execute(_PUT, (row.url, *values, number))
 
 
-def _stored(row: tuple[str, bytes, int, int, int, int]) -> StoredRecord:
-    url, value, fetched, expires, direct, stale = row
+def _stored(row: tuple[str, bytes, int, int, int]) -> StoredRecord:
+    url, value, fetched, expires, stale = row
     return StoredRecord(
         url=url,
         value=value,
         fetched_at=from_micros(fetched),
         expires_at=from_micros(expires),
-        is_direct=bool(direct),
         stale_for=stale * _MICROSECOND,
     )

@@ -52,11 +52,11 @@ CREATE INDEX entries_url ON entries (url);
 CREATE INDEX entries_lent ON entries (until) WHERE reader IS NOT NULL;
 CREATE TABLE urls (
   key INTEGER PRIMARY KEY, url TEXT NOT NULL, fetched INTEGER NOT NULL, expires INTEGER NOT NULL,
-  direct INTEGER NOT NULL, value BLOB NOT NULL, stale INTEGER NOT NULL DEFAULT 0
+  value BLOB NOT NULL, stale INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE overflow (
-  url TEXT PRIMARY KEY, fetched INTEGER NOT NULL, expires INTEGER NOT NULL, direct INTEGER NOT NULL,
-  value BLOB NOT NULL, stale INTEGER NOT NULL DEFAULT 0
+  url TEXT PRIMARY KEY, fetched INTEGER NOT NULL, expires INTEGER NOT NULL, value BLOB NOT NULL,
+  stale INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE events (
   number INTEGER PRIMARY KEY AUTOINCREMENT, message TEXT NOT NULL, url TEXT NOT NULL, at INTEGER NOT NULL,
@@ -162,9 +162,14 @@ DROP INDEX urls_expiry;
 DROP INDEX overflow_expiry;
 """
     + _STALE_AND_HOLDS,
+    # Also removes records that were stored under the canonical URL of a page, which was not requested itself.
     3: """
 ALTER TABLE messages ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
 ALTER TABLE deliveries ADD COLUMN tenant TEXT NOT NULL DEFAULT '';
+DELETE FROM urls WHERE direct = 0;
+DELETE FROM overflow WHERE direct = 0;
+ALTER TABLE urls DROP COLUMN direct;
+ALTER TABLE overflow DROP COLUMN direct;
 """
     + _TENANTS,
 }

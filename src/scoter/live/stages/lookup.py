@@ -24,10 +24,10 @@ class FreshRecords:
         self._known_for = known_for
         self._clock = clock
 
-    async def get(self, url: str, *, is_direct: bool = False) -> UrlRecord | None:
-        """Return the record of a URL; with ``is_direct`` only if the URL itself was requested."""
+    async def get(self, url: str) -> UrlRecord | None:
+        """Return the record of a URL."""
         found = await self._store.get(url)
-        if found is None or (is_direct and not found.is_direct):
+        if found is None:
             return None
         now = self._clock()
         # abs(): a fetch time in the future dates from before the clock was set back.
@@ -41,7 +41,7 @@ class FreshRecords:
     async def last_good(self, url: str) -> UrlRecord | None:
         """Return the result of the last successful request for a URL, even if it has expired but is still stored."""
         found = await self._store.last(url)
-        record = _decoded(found) if found is not None and found.is_direct else None
+        record = _decoded(found) if found is not None else None
         return record if record is not None and record.state is State.OK else None
 
 

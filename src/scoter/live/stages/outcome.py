@@ -9,9 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from scoter.config.sections.live import LiveSettings
-from scoter.core.domain import registered_domain
 from scoter.core.reply import Failed, Fetched, Gone, Moved, NotModified, Reason, Reply
-from scoter.core.url import Url
 from scoter.errors import Defect
 from scoter.live.context import Context
 from scoter.live.ports import (
@@ -62,7 +60,11 @@ REDIRECTS = "redirects"
 
 
 class BuildRecord:
-    """Builds the record of a URL, and the rows to store for each URL of its chain."""
+    """Builds the record of a URL, and the rows to store for each URL of its chain.
+
+    A record is stored only under URLs that were requested. What a page calls its canonical URL is part of the record,
+    but sets nothing for that URL: any page of a site could otherwise provide the preview of its login page.
+    """
 
     def __init__(self, live: LiveSettings, fresh: FreshRecords, clock: Callable[[], datetime]) -> None:
         self._live = live
@@ -81,10 +83,6 @@ class BuildRecord:
         own = context.hops[:1] if context.is_truncated else context.hops
         found = [replace(record, url=hop.url, hops=record.hops[at:]) for at, hop in enumerate(own)]
         rows = {each.url: self._stored(await self._or_last_good(each)) for each in found}
-        alias = _alias(context)
-        if alias is not None and alias.text not in rows:
-            named = replace(record, url=alias.text, hops=record.hops[-1:])
-            rows[alias.text] = self._stored(named, is_direct=False)
         return replace(context, record=await self._or_last_good(record), rows=tuple(rows.values()))
 
     def _record(self, context: Context) -> UrlRecord:
@@ -140,14 +138,13 @@ class BuildRecord:
         expires = good.expires_at + (self._live.stale_for if good.stale is None else timedelta())
         return replace(good, stale=stale, expires_at=expires)
 
-    def _stored(self, record: UrlRecord, *, is_direct: bool = True) -> StoredRecord:
+    def _stored(self, record: UrlRecord) -> StoredRecord:
         is_good = record.state is State.OK and record.stale is None
         return StoredRecord(
             url=record.url,
             value=_encoder.encode(record),
             fetched_at=record.attempted_at,
             expires_at=record.expires_at,
-            is_direct=is_direct,
             stale_for=self._live.stale_for if is_good else timedelta(),
         )
 
@@ -171,21 +168,6 @@ def _why(reply: Reply) -> tuple[str, str]:
     if isinstance(reply, NotModified):
         return Reason.OTHER_STATUS.value, "not modified, said of what was not asked about"
     return "", ""
-
-
-def _alias(context: Context) -> Url | None:
-    """Return the page's canonical URL if it can be trusted."""
-    if (
-        context.read is None
-        or context.read.canonical is None
-        or context.is_truncated
-        or not isinstance(context.reply, Fetched)
-    ):
-        return None
-    named, asked = context.read.canonical, context.reply.url
-    if named.scheme not in ("http", "https") or registered_domain(named.host) != registered_domain(asked.host):
-        return None
-    return named
 
 
 class RecordOutcome:

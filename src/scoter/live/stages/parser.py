@@ -107,7 +107,6 @@ class ResponseParser:
             truncated=content.truncated,
             is_damaged=is_damaged,
             about=None if about is None else bounded(about, self._about_size),
-            canonical=_usable(page.canonical),
             onward=_usable(refresh.target) if refresh is not None and refresh.is_redirect else None,
             width=width,
             height=height,

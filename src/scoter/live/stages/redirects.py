@@ -56,7 +56,7 @@ class ResolveRedirects:
             # A longer URL cannot be looked up, and a record would contain it several times.
             if onward is None or onward.text in been or len(onward.text) > LONGEST:
                 return context
-            known = None if context.entry.force else await self._fresh.get(onward.text, is_direct=True)
+            known = None if context.entry.force else await self._fresh.get(onward.text)
             if known is not None and any(hop.url in been for hop in known.hops):
                 known = None  # the stored chain contains this one: a loop, so fetch it again
             # The limit applies to the whole chain, including the stored part.
