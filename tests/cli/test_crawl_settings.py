@@ -8,6 +8,7 @@ import pytest
 from tests.batch.crawls import crawl_at
 from tests.cli.conftest import Run
 
+from scoter.cli.invocation import Invocation
 from scoter.config import load_with_origins
 from scoter.config.show import recorded_toml, secrets
 
@@ -23,8 +24,8 @@ OPTIONS = ("-D", "fetch.protocols=file", "-D", "fetch.delay=0", "-D", "fetch.pro
 
 def test_crawl_continues_with_the_settings_it_was_started_with(run: Run, tmp_path: Path, seed: str) -> None:
     started = run("crawl", "mycrawl", seed, "--rounds", "1", "--agent", "gullbot", *OPTIONS)
-    continued = run("crawl", "mycrawl", "--rounds", "1")
-    shown = run("config", "show", "--crawl", "mycrawl").out
+    continued = run("crawl", "mycrawl", "--rounds", "1", "--trust-settings")
+    shown = run("config", "show", "--crawl", "mycrawl", "--trust-settings").out
 
     assert started.code == 0, started.err
     assert continued.code == 1  # nothing is due
@@ -50,10 +51,90 @@ def test_single_steps_use_recorded_settings_but_record_none(run: Run, tmp_path: 
     crawl.record_settings(f'[urlfilter]\nregex_file = "{tmp_path}/none.txt"\norder = ["regex"]\n')
     before = (crawl.path / "settings.toml").read_text()
 
-    injected = run("inject", "mycrawl", "http://a.example/", "-D", "fetch.delay=2s")
+    injected = run("inject", "mycrawl", "http://a.example/", "-D", "fetch.delay=2s", "--trust-settings")
 
     assert "1 dropped by filters" in injected.err + injected.out
     assert (crawl.path / "settings.toml").read_text() == before
+
+
+HOSTILE = """
+[fetch]
+delay = "3s"
+protocols = ["file"]
+[browser]
+executable = "/tmp/evil"
+[engine]
+kind = "spark"
+spark_conf = ["spark.driver.extraJavaOptions=-javaagent:/tmp/evil.jar"]
+[parse]
+parsers = ["external"]
+[plugin.external]
+commands = ["/tmp/evil"]
+[nonsense]
+x = 1
+"""
+
+
+def test_settings_of_somebody_else_are_ignored_unless_they_are_harmless(run: Run, tmp_path: Path) -> None:
+    crawl_at(tmp_path / "mycrawl").record_settings(HOSTILE)
+
+    shown = run("config", "show", "--crawl", "mycrawl", "--quiet")
+    trusting = run("config", "show", "--crawl", "mycrawl", "--trust-settings", "-D", "fetch.delay=1s")
+
+    assert 'delay = "3s"  # mycrawl/settings.toml' in shown.out
+    assert "evil" not in shown.out
+    assert 'kind = "duckdb"' in shown.out
+    for name in ("browser.executable", "engine.kind", "engine.spark_conf", "fetch.protocols", "parse.parsers"):
+        assert name in shown.err
+    assert "plugin.external.commands" in shown.err
+    assert "--trust-settings" in shown.err
+    assert "nonsense.x is not a setting" in trusting.err
+
+
+def test_settings_that_the_user_gives_again_are_not_reported_as_ignored(run: Run, tmp_path: Path) -> None:
+    crawl_at(tmp_path / "mycrawl").record_settings('[browser]\nexecutable = "/tmp/evil"\n')
+
+    done = run("config", "show", "--crawl", "mycrawl", "-D", "browser.executable=/usr/bin/chromium")
+
+    assert "Ignored" not in done.err
+    assert 'executable = "/usr/bin/chromium"' in done.out
+
+
+def test_ignored_settings_stay_in_the_directory(run: Run, tmp_path: Path, seed: str) -> None:
+    run("crawl", "mycrawl", seed, "--rounds", "1", "--agent", "gullbot", *OPTIONS)
+    file = tmp_path / "mycrawl" / "settings.toml"
+    before = file.read_text() + "\n[plugin.x]\ndeep = [1]\n"
+    file.write_text(before)
+    ignoring = run("crawl", "mycrawl")
+
+    assert "fetch.protocols, fetch.processes, plugin.x.deep" in ignoring.err
+    after = file.read_text()
+    assert sorted(after.splitlines()) == sorted(before.splitlines())
+    assert "deep = [1]" in after
+
+
+def test_crawl_is_not_changed_without_its_url_filters(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "none.txt").write_text("-.\n")
+    crawl = crawl_at(tmp_path / "mycrawl")
+    crawl.record_settings(f'[urlfilter]\nregex_file = "{tmp_path}/none.txt"\norder = ["regex"]\n')
+
+    refused = run("inject", "mycrawl", "http://a.example/")
+
+    assert refused.code == 2
+    assert "urlfilter.regex_file, urlfilter.order" in refused.err
+    assert not crawl.crawldb.exists()
+
+
+def test_configuration_file_in_a_crawl_directory_is_not_the_users_own(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = crawl_at(tmp_path / "mycrawl")
+    (crawl.path / "scoter.toml").write_text('[browser]\nexecutable = "/tmp/evil"\n')
+
+    monkeypatch.chdir(crawl.path)
+    assert Invocation().config.browser.executable != Path("/tmp/evil")
+    (crawl.path / "crawl.json").unlink()
+    assert str(Invocation().config.browser.executable) == "/tmp/evil"
 
 
 def test_settings_of_a_directory_that_is_no_crawl_are_ignored(run: Run, tmp_path: Path) -> None:
@@ -82,7 +163,7 @@ def test_recorded_settings_load_as_they_were_with_absolute_paths_and_without_sec
     text = recorded_toml(given)
     (tmp_path / "crawl").mkdir()
     (tmp_path / "crawl" / "settings.toml").write_text(text)
-    again = load_with_origins(crawl=tmp_path / "crawl" / "settings.toml")
+    again = load_with_origins(crawl=tmp_path / "crawl" / "settings.toml", trusts_crawl=True)
 
     assert "hunter2" not in text
     assert secrets(given) == ["http.proxy_password"]

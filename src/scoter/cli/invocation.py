@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from scoter.cli.output import note
+from scoter.cli.output import note, visible
 from scoter.errors import UsageError, UserError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Invocation:
         self.config_file: Path | None = None
         self.crawl_settings: Path | None = None
         self.overrides: list[str] = []
+        self.trust_settings = False
         self.json = False
         self.quiet = False
         self.debug = False
@@ -64,9 +65,23 @@ class Invocation:
         if self._loaded is None:
             from scoter.config import load_with_origins
 
-            file = self.config_file or (DEFAULT_FILE if DEFAULT_FILE.is_file() else None)
-            self._loaded = load_with_origins(file, os.environ, self.overrides, crawl=self.crawl_settings)
+            # A file in a crawl directory is not the user's own, even if the user works there.
+            is_own = DEFAULT_FILE.is_file() and not DEFAULT_FILE.with_name("crawl.json").exists()
+            file = self.config_file or (DEFAULT_FILE if is_own else None)
+            self._loaded = load_with_origins(
+                file, os.environ, self.overrides, crawl=self.crawl_settings, trusts_crawl=self.trust_settings
+            )
         return self._loaded
+
+    def warn_of_ignored_settings(self) -> None:
+        """Print which settings of the crawl directory are not used."""
+        if ignored := self.loaded().ignored:
+            names = ", ".join(visible(item.name) for item in ignored)
+            file = visible(str(self.crawl_settings))
+            note(
+                f"Ignored settings of {file}, which a crawl directory may not set: {names}."
+                " To use them, give them again (-D, -c), or pass --trust-settings if you trust the directory."
+            )
 
     @property
     def config(self) -> Config:
@@ -105,6 +120,7 @@ def common_options() -> list[click.Parameter]:
             callback=_remember,
             help="Override a setting; can be repeated.",
         ),
+        _flag("--trust-settings", "Use all settings of the crawl directory, also those that name programs or files."),
         _flag("--json", "Print JSON, one object per line."),
         _flag("--quiet", "Print only results."),
         _flag("--debug", "Show tracebacks."),

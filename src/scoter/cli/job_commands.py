@@ -13,6 +13,7 @@ from scoter.batch.crawldir.directory import MARKER
 from scoter.batch_api import MAX_SEEDS, CommandInfo, CommandOption
 from scoter.cli.invocation import Invocation
 from scoter.cli.main import COMMANDS, MODULES, load_command
+from scoter.config.trust import settable_by_others
 from scoter.errors import UrlError, UserError, did_you_mean
 from scoter.web.batch.commands import OrderError
 
@@ -55,17 +56,6 @@ _KINDS = {"BoolParamType": "boolean", "IntParamType": "integer", "IntRange": "in
     "FloatParamType": "number",
     "FloatRange": "number",
 }
-# Settings that name files, programs, plug-ins or addresses are for the operator: they would let a key read the files of
-# the server, run its programs, or reach its network.
-_SECTIONS = (
-    *("agent", "fetch", "http", "generate", "db", "parse", "lang", "scoring", "linkdb", "link", "sitemap", "store"),
-    *("urlfilter", "urlnormalizer", "corpus"),
-)
-_REFUSED = {
-    *("fetch.protocols", "fetch.allow_networks", "fetch.allow_ports", "fetch.connect_to", "fetch.processes"),
-    *("http.robot_rules_allowlist", "parse.parsers", "parse.types", "urlfilter.order", "urlnormalizer.order"),
-    *("urlfilter.exemptions", "urlnormalizer.protocols_rules", "agent.host"),
-}
 _LONGEST_TEXT = 2_000
 
 
@@ -76,7 +66,7 @@ class ClickCatalogue:
         """``given`` has the settings of the server, which apply to every job."""
         self._given = given
         self._commands = {name: _info(name) for name in JOB_COMMANDS}
-        self._settings = tuple(_accepted_settings())
+        self._settings = settable_by_others()
 
     def commands(self) -> Sequence[CommandInfo]:
         return list(self._commands.values())
@@ -133,6 +123,7 @@ class ClickCatalogue:
         given.quiet = True
         given.config_file = self._given.config_file
         given.overrides = list(self._given.overrides)
+        given.trust_settings = self._given.trust_settings
         try:
             with scoter.make_context("scoter", ["--quiet"], obj=given, resilient_parsing=True) as root:
                 found = scoter.get_command(root, command)
@@ -149,7 +140,7 @@ class ClickCatalogue:
 
 def _info(name: str) -> CommandInfo:
     command = load_command(name)
-    common = {"-c", "-D", "--json", "--quiet", "--debug", "--help"}
+    common = {"-c", "-D", "--trust-settings", "--json", "--quiet", "--debug", "--help"}
     hidden = _HIDDEN | {_CRAWL_ARGUMENTS.get(name, "directory")}
     options = [
         _option(parameter)
@@ -277,15 +268,3 @@ def _urls(values: Sequence[str], pointer: str) -> Sequence[str]:
 def _pointer(error: click.ClickException) -> str:
     parameter = getattr(error, "param", None)
     return f"/options/{_option_name(parameter)}" if isinstance(parameter, click.Parameter) else "/options"
-
-
-def _accepted_settings() -> Iterator[str]:
-    from scoter.config import Config
-
-    config = Config()
-    for section in _SECTIONS:
-        for name in getattr(config, section).__struct_fields__:
-            setting = f"{section}.{name}"
-            is_file = name.endswith(("_file", "_files")) or "regex_file" in name or name.startswith("proxy_")
-            if not is_file and setting not in _REFUSED:
-                yield setting

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from scoter.cli.invocation import invocation
 from scoter.cli.output import StatusLine, progress_bar
+from scoter.errors import UsageError
 
 if TYPE_CHECKING:
     from scoter.batch.crawldir.directory import CrawlDir
@@ -86,6 +87,17 @@ def _with_spark_folder(config: Config, crawl: CrawlDir) -> Config:
     return replace(config, engine=replace(config.engine, spark_folder=str(crawl.path / "tmp")))
 
 
+def _check_filters(directory: str) -> None:
+    """Raise if the crawl has URL filters that are not used: without them, it would leave its bounds."""
+    ignored = [item.name for item in invocation().loaded().ignored if item.name.startswith("urlfilter.")]
+    if ignored:
+        raise UsageError(
+            f"the URL filters of this crawl are not used: {', '.join(ignored)}",
+            where=str(directory),
+            hint="Give them again (-D, -c), or pass --trust-settings if you trust the directory.",
+        )
+
+
 @contextmanager
 def crawl_session(command: str, directory: str, *, create: bool = False, lock: bool = True) -> Iterator[CrawlSession]:
     """Open a crawl directory for a command; ``lock`` keeps other commands from changing the crawldb meanwhile."""
@@ -93,6 +105,8 @@ def crawl_session(command: str, directory: str, *, create: bool = False, lock: b
 
     now = datetime.now(UTC)
     crawl = CrawlDir.create(directory, now) if create else CrawlDir.open(directory)
+    if lock:
+        _check_filters(directory)
     crawl.set_lease(invocation().config.store.lease)
     with ExitStack() as stack:
         if lock:

@@ -90,8 +90,9 @@ def command(folder: str, host: str, port: int, **keys: Any) -> int:
 
 def _program(options: Invocation) -> Sequence[str]:
     """Return the start of every job's command line, with the settings of this command."""
-    file = [] if options.config_file is None else ["-c", str(options.config_file.absolute())]
-    return [sys.executable, "-m", "scoter.cli.main", *file, *(f"-D{each}" for each in options.overrides)]
+    given = [] if options.config_file is None else ["-c", str(options.config_file.absolute())]
+    given += ["--trust-settings"] if options.trust_settings else []
+    return [sys.executable, "-m", "scoter.cli.main", *given, *(f"-D{each}" for each in options.overrides)]
 
 
 def _configuration(options: Invocation, root: Path) -> Callable[[str], Config]:
@@ -101,6 +102,7 @@ def _configuration(options: Invocation, root: Path) -> Callable[[str], Config]:
         own = Invocation()
         own.quiet = True
         own.config_file, own.overrides = options.config_file, list(options.overrides)
+        own.trust_settings = options.trust_settings
         if name:
             own.use_crawl(str(root / name))
         return own.config

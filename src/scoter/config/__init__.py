@@ -7,6 +7,7 @@
 - ``values``        reads and writes the value of a setting
 - ``units``         durations, sizes, port ranges and networks
 - ``named_files``   reads the files of lines that settings name
+- ``trust``         which settings others may set
 - ``show``          prints the configuration
 - ``docs``          generates docs/settings.md
 - ``nutch``         translates a Nutch configuration

@@ -26,6 +26,7 @@ from scoter.config.sources import (
     given_in_file,
     given_in_flags,
 )
+from scoter.config.trust import settable_by_others
 from scoter.config.values import VALUE_FORMATS, accepts, read, write
 from scoter.errors import ConfigError, PluginError, nearest
 
@@ -41,6 +42,8 @@ class Loaded(msgspec.Struct, frozen=True):
 
     config: Config
     origins: Mapping[str, SettingOrigin]
+    ignored: tuple[GivenValue, ...] = ()
+    """Settings of a crawl directory that only the user may set, and has not set."""
 
     def origin(self, name: str) -> SettingOrigin:
         """Return where the value of a setting came from."""
@@ -62,8 +65,11 @@ def load_with_origins(
     overrides: Sequence[str] = (),
     *,
     crawl: Path | None = None,
+    trusts_crawl: bool = False,
 ) -> Loaded:
     """Return the effective configuration and the origins of its values; ``crawl`` is the file of a crawl's settings.
+
+    Of these, only those are used that others may set (``trust.py``), unless ``trusts_crawl``.
 
     Relative paths start at the folder of the file they are in, or at the working directory in flags and environment
     variables. They become absolute.
@@ -71,6 +77,8 @@ def load_with_origins(
     environ = environ or {}
     flags, mistakes = given_in_flags(overrides)
     recorded = given_in_file(crawl, "crawl") if crawl else []
+    untrusted = [] if trusts_crawl else [item for item in recorded if item.name not in settable_by_others()]
+    recorded = [item for item in recorded if item not in untrusted]
     given = [*recorded, *(given_in_file(file) if file else []), *given_in_environment(environ), *flags]
     mistakes += _near_variables(environ)
 
@@ -90,7 +98,14 @@ def load_with_origins(
     mistakes += _order_mistakes(values, origins)
     if mistakes:
         raise _config_error(mistakes)
-    return Loaded(_assembled(values, plugin), origins)
+    ignored = tuple(item for item in untrusted if _origin_name(item) not in origins and item.value != {})
+    return Loaded(_assembled(values, plugin), origins, ignored)
+
+
+def _origin_name(item: GivenValue) -> str:
+    section, _, rest = item.name.partition(".")
+    name, _, key = rest.partition(".")
+    return f"plugin.{plugin_key(name)}.{key.replace('-', '_')}" if section == "plugin" else item.name
 
 
 def _field(item: GivenValue) -> Field | None:

@@ -82,6 +82,7 @@ def recorded_toml(loaded: Loaded, plugins: Mapping[str, type[msgspec.Struct]] = 
     for section, struct in SECTIONS.items():
         given = [field for field in fields_of(section, struct) if field.name in loaded.origins]
         kept = [f"{field.key} = {_value(field, loaded)}" for field in given if not field.setting.secret]
+        kept += [f"{toml_key(key)} = {toml_value(value)}" for key, value in _ignored(loaded, section)]
         if kept:
             lines += ["", f"[{section}]", *kept]
     structs = {plugin_key(name): (name, struct) for name, struct in plugins.items()}
@@ -92,7 +93,19 @@ def recorded_toml(loaded: Loaded, plugins: Mapping[str, type[msgspec.Struct]] = 
             f"{toml_key(each)} = {_written(known.get(each), table[each])}" for each in table if not _sounds_secret(each)
         ]
         lines += ["", f"[plugin.{toml_key(name)}]", *kept]
+    for table in sorted({item.name.rpartition(".")[0] for item in loaded.ignored if item.name.startswith("plugin.")}):
+        if plugin_key(table.partition(".")[2]) not in loaded.config.plugin:
+            entries = _ignored(loaded, table)
+            lines += ["", f"[{table}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in entries)]
     return "\n".join(lines[1:]) + "\n" if lines else ""
+
+
+def _ignored(loaded: Loaded, section: str) -> Iterator[tuple[str, Any]]:
+    """Yield the ignored settings of a crawl directory: they stay there, in case somebody trusts them later."""
+    for item in loaded.ignored:
+        above, _, key = item.name.rpartition(".")
+        if above == section:
+            yield key, item.value
 
 
 def secrets(loaded: Loaded) -> list[str]:
