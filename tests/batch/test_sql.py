@@ -27,6 +27,7 @@ VIEWS = {
     "outlinks": ["segment", *schemas.CRAWL_PARSE.names],
     "hosts": ["host", *(name for name in schemas.HOSTDB.names if name not in {"url", *HIDDEN})],
     "pages": ["segment", *schemas.PARSE_DATA.names, "text", "main_text", "markdown"],
+    "traps": ["host", "pattern"],
     **{name: schema.names for name, schema in GRAPH_VIEWS.items()},
 }
 

@@ -211,7 +211,8 @@ def test_robots_traps_and_ranks_are_taken_over(engine: Engine, crawl: CrawlDir) 
     with SqliteRobotsCache(crawl.path / ROBOTS_CACHE) as cache:
         for origin, found in (("https://a.org", body), ("http://a.org", None), ("http://b.org", None)):
             asyncio.run(cache.put(origin, StoredRobots(found, 0.0)))
-    (crawl.path / TRAPS_FILE).write_text('{"names": ["a.org/calendar/0", "a.org/shop?sort", "other.org"]}')
+    names = '["a.org/calendar/0", "a.org/shop?sort", "other.org/*"]'
+    (crawl.path / TRAPS_FILE).write_text(f'{{"names": {names}, "rules": 1}}')
     tables = graph_tables(crawl, "host")
     node = {"url": "a.org", "key": "org,a", "id": 0, "inlinks": 3, "outlinks": 1, "score": 0.5, "pagerank": 0.25}
     for path, schema in ((tables.nodes, tables.node_schema), (tables.values, tables.value_schema)):

@@ -5,17 +5,22 @@ from __future__ import annotations
 import pytest
 
 from scoter.core import traps
-from scoter.core.traps import TextVariety, is_calendar_page, is_far_ahead, url_pattern
+from scoter.core.traps import PageVariety, is_calendar_page, is_far_ahead, links_hash, url_pattern, words_hash
 from scoter.core.url import canonical
 
 _MONTHS = ("Styczeń", "Luty", "Marzec", "Kwiecień", "Maj", "Czerwiec", "Lipiec", "Sierpień", "Wrzesień", "Grudzień")
 
 
-def _monotonous(pages: dict[str, str]) -> list[str]:
-    variety = TextVariety()
-    for url, text in pages.items():
-        variety.add(canonical(url), text)
-    return sorted(variety.monotonous())
+def _variety(pages: dict[str, str], *, leads_on: bool = True) -> PageVariety:
+    """Observe pages, each of which links to others of its kind, unless they all link to the same."""
+    variety = PageVariety()
+    for number, (url, text) in enumerate(pages.items()):
+        variety.add(canonical(url), words_hash(canonical(url), "", text), number if leads_on else 0)
+    return variety
+
+
+def _monotonous(pages: dict[str, str], *, leads_on: bool = True) -> list[str]:
+    return sorted(_variety(pages, leads_on=leads_on).monotonous())
 
 
 @pytest.mark.parametrize(
@@ -106,24 +111,81 @@ def test_calendar_beside_real_pages_is_found_and_the_pages_are_not() -> None:
     assert _monotonous(pages) == ["a.example/day?d"]
 
 
-def test_host_with_the_same_text_under_many_patterns_is_monotonous() -> None:
-    pages = {f"http://a.example/{chr(97 + n)}word/": "Sign in to continue" for n in range(20)}
+def test_branch_with_the_same_text_under_many_patterns_is_monotonous() -> None:
+    pages = {f"http://a.example/loop/{chr(97 + n)}word/": "This page cannot be found" for n in range(20)}
 
-    assert _monotonous(pages) == ["a.example"]
+    assert _monotonous(pages) == ["a.example/loop/*"]
 
 
-def test_few_equal_pages_and_pages_without_text_are_no_evidence() -> None:
+def test_pages_with_the_same_text_that_lead_nowhere_are_not_monotonous() -> None:
+    shells = {f"http://a.example/{chr(97 + n)}word/{n}": "Please enable JavaScript" for n in range(20)}
+    numbered = {f"http://a.example/view/{n}": "Please enable JavaScript" for n in range(40)}
+
+    assert _monotonous(shells | numbered, leads_on=False) == []
+
+
+def test_few_equal_pages_are_no_evidence() -> None:
     assert _monotonous({f"http://a.example/{n}": "Not found" for n in range(11)}) == []
-    assert _monotonous({f"http://a.example/{n}": "" for n in range(40)}) == []
 
 
-def test_number_of_observed_patterns_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(traps, "MOST_PATTERNS", 50)
-    pages = {f"http://a.example/{chr(97 + n % 26) * (n // 26 + 1)}": "Text" for n in range(500)}
-    variety = TextVariety()
+@pytest.mark.parametrize(
+    ("target", "one", "other", "is_same"),
+    [
+        # only dates, times and numbers of the URL differ
+        ("/day/17", "Monday, 3 March 2031 (Mar) at 10:30", "Friday, 1st May 2048 (May) at 9am", True),
+        ("/day/17", "17.05.2031, 2031-05-18: none", "18.05.2031, 2031-05-19: none", True),
+        # a few numbers: how long it took, how many visitors
+        ("/day/17", "No events. Took 0.613 s, visitor 81726", "No events. Took 0.788 s, visitor 12345", True),
+        # many numbers
+        ("/prices/17", "Wheat 71.20 Rye 88.15 Oats 64.90", "Wheat 73.10 Rye 82.90 Oats 61.15", False),
+        # the same words in another order
+        ("/post/17", "seals swim and herons fly", "herons swim and seals fly", False),
+        ("/search?a=1&sort=up", "one seal two herons", "two herons one seal", True),
+        # what was asked
+        ("/search?a=red&b=big", "Red big: nothing found", "Big red: nothing found", True),
+        ("/search?a=red", "red: nothing found", "nothing found", False),
+    ],
+)
+def test_words_hash_is_the_same_if_pages_say_the_same(target: str, one: str, other: str, is_same: bool) -> None:
+    url = canonical(f"http://a.example{target}")
 
-    for url, text in pages.items():
-        variety.add(canonical(url), text)
+    assert (words_hash(url, "", one) == words_hash(url, "", other)) is is_same
+
+
+def test_title_tells_pages_apart() -> None:
+    url = canonical("http://a.example/view/1")
+
+    assert words_hash(url, "Blue lamp", "Loading") != words_hash(url, "Red lamp", "Loading")
+
+
+@pytest.mark.parametrize(
+    ("target", "leads_to", "does_not"),
+    [
+        ("/day/2031/05/17", "/day/2031/05/18", "/day/2031/05"),
+        ("/list?page=2", "/list?page=3", "/other?page=3"),
+        ("/loop/a/", "/loop/a/b/", "/loop/"),
+        ("/loop/a/c", "/loop/a/b/d", "/about"),
+        ("/docs/3.1/install", "/docs/3.2/install", "/docs/3.1/use"),
+        ("/item-7.html", "/item-8.html", "/login?return=/item-7.html"),
+    ],
+)
+def test_only_links_to_pages_of_the_same_kind_count(target: str, leads_to: str, does_not: str) -> None:
+    url, host = canonical(f"http://a.example{target}"), "http://a.example"
+
+    assert links_hash(url, [host + does_not, url.text, "http://b.example/"]) is None
+    assert links_hash(url, [host + leads_to, host + does_not]) is not None
+
+
+def test_pages_that_all_link_to_each_other_link_to_the_same() -> None:
+    urls = [f"http://a.example/view/{n}" for n in range(5)]
+    hashes = {links_hash(canonical(url), [each for each in urls if each != url]) for url in urls}
+
+    assert len(hashes) == 1
+
+
+def test_number_of_observed_kinds_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(traps, "MOST_KINDS", 50)
+    variety = _variety({f"http://a.example/{chr(97 + n % 26) * (n // 26 + 1)}": "Text" for n in range(500)})
 
     assert len(variety.samples) <= 50
-    assert "a.example" in set(variety.monotonous())
+    assert "a.example/*" in set(variety.monotonous())

@@ -6,7 +6,11 @@ The synthetic web has a calendar and session identifiers in URLs. The other site
 days in both directions, a search whose filters can be combined for ever, links that make paths longer and longer,
 doubled slashes, and a new session identifier in every link. Every host also has real pages; at least 95 % of the
 requests for pages must be for them, and no article of that site may be missing. Traps cost about 70 requests before
-they are recognised, so the share depends on the number of real pages: 97.4 % with 2,400, 96.1 % with 1,200.
+they are recognised, so the share depends on the number of real pages.
+
+Then it crawls the sites of ``tests/batch/trap_sites.py`` in the same way and states both errors: the share of the pages
+of harmless sites that were held back (none may be), and the traps that were not recognised (none may be). A trap may
+cost 1,000 requests: a search with seven filters offers 500 pairs of them before anything is known about its pages.
 """
 
 from __future__ import annotations
@@ -26,6 +30,8 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
+from tests.batch.trap_sites import REAL, TRAPS, Site, facets
+
 from scoter.batch.crawl import CrawlLimits, CrawlResult, crawl
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.inject import inject
@@ -39,6 +45,10 @@ HOST = "trap.example"
 MEMORY = 2**28
 _TRAP_OF_SIMWEB = re.compile(r"/calendar/[0-9]|/shop/item")
 _session = count()
+_MORE_FILTERS = {"fit": "slim regular wide", "fabric": "linen wool cotton silk", "season": "spring summer winter"}
+_TRAPS = {**TRAPS, "facets": facets(**_MORE_FILTERS)}
+_SITES = {f"{name}.example": site for name, site in (REAL | _TRAPS).items()}
+MOST_OF_TRAP = 1_000
 
 
 class TrapSite(ThreadingHTTPServer):
@@ -56,9 +66,10 @@ class _TrapHandler(BaseHTTPRequestHandler):
     server: TrapSite
 
     def do_GET(self) -> None:
-        found = None if self.path == "/robots.txt" else page(self.path)
+        host = self.headers["Host"] or HOST
+        found = None if self.path == "/robots.txt" else _SITES.get(host, Site(page)).page(self.path)
         if self.path != "/robots.txt":
-            self.server.requested.append(self.path)
+            self.server.requested.append(self.path if host == HOST else f"{host}{self.path}")
         body = b"" if found is None else found.encode()
         self.send_response(404 if found is None else 200)
         self.send_header("Content-Type", "text/html; charset=utf-8")
@@ -131,13 +142,12 @@ def trap_site() -> Iterator[TrapSite]:
             site.shutdown()
 
 
-def run(folder: Path, web: SimServer, site: TrapSite, rounds: int) -> CrawlResult:
-    """Crawl both webs with the default rules."""
-    ports = f'["{HOST}:80=127.0.0.1:{site.server_port}", "*:80=127.0.0.1:{web.port}"]'
+def run(folder: Path, site: TrapSite, rounds: int, seeds: list[str], port: int | None = None) -> CrawlResult:
+    """Crawl with the default rules; hosts other than ``HOST`` are at ``port`` if given."""
+    ports = f'["{HOST}:80=127.0.0.1:{site.server_port}", "*:80=127.0.0.1:{port or site.server_port}"]'
     own = ["agent.name=trapbot", f"fetch.connect_to={ports}", "fetch.delay=0", "fetch.adaptive_delay=false"]
     config = load(overrides=own)
     directory = CrawlDir.create(folder, datetime.now(UTC))
-    seeds = [*web.web.seeds(), f"http://{HOST}/"]
     with DuckDbEngine(folder / "tmp", MEMORY, threads=2) as engine:
         inject(directory, engine, config, seeds, now=datetime.now(UTC))
         return crawl(directory, engine, config, rounds=CrawlLimits(most=rounds, dedup=False))
@@ -157,14 +167,15 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--pages", type=int, nargs="+", default=[1_200, 2_400])
     given = parser.parse_args()
-    return max(check(pages, given.rounds) for pages in given.pages)
+    return max(*(check(pages, given.rounds) for pages in given.pages), check_sites(3 * given.rounds))
 
 
 def check(pages: int, rounds: int) -> int:
     """Crawl a synthetic web of some pages and the site; print the requests and return the exit code."""
     spec = WebSpec(hosts=12, pages=pages, page_bytes=2_000, trap_size=5_000, sessions=200)
     with tempfile.TemporaryDirectory() as folder, running(spec) as web, trap_site() as site:
-        done = run(Path(folder) / "crawl", web, site, rounds)
+        seeds = [*web.web.seeds(), f"http://{HOST}/"]
+        done = run(Path(folder) / "crawl", site, rounds, seeds, web.port)
         found = trap_counts(web, site)
     missing = ARTICLES - len({each for each in site.requested if each.startswith("/articles/")})
     share = (found["article"] + found["simweb page"]) / found.total()
@@ -174,6 +185,22 @@ def check(pages: int, rounds: int) -> int:
     if missing:
         print(f"{missing} articles are missing", file=sys.stderr)
     return 0 if share >= SHARE and not missing else 1
+
+
+def check_sites(rounds: int) -> int:
+    """Crawl harmless sites that look like traps, and traps; print both errors and return the exit code."""
+    with tempfile.TemporaryDirectory() as folder, trap_site() as site:
+        done = run(Path(folder) / "crawl", site, rounds, [f"http://{host}/" for host in _SITES])
+        requested = {tuple(each.split("/", 1)) for each in site.requested}
+    got = Counter(host for host, target in requested if _SITES[host].page(f"/{target}") is not None)
+    wanted = {name: site.pages or 0 for name, site in REAL.items()}
+    held = {name: pages - got[f"{name}.example"] for name, pages in wanted.items()}
+    spent = {name: got[f"{name}.example"] for name in _TRAPS}
+    missed = {f"{name}.example" for name in _TRAPS} - {each.host for each in done.traps}
+    total = sum(wanted.values())
+    print(f"{sum(held.values())} of {total:,} pages of {len(REAL)} harmless sites held back: {held}")
+    print(f"{len(missed)} of {len(TRAPS)} traps not recognised; pages fetched from each: {spent}")
+    return int(any(held.values()) or bool(missed) or max(spent.values()) > MOST_OF_TRAP)
 
 
 if __name__ == "__main__":

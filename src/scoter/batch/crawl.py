@@ -98,7 +98,7 @@ class CrawlResult(Struct, frozen=True, kw_only=True):
     cpu: dict[str, float]
     """CPU seconds of the steps after the rounds."""
     traps: tuple[TrapHost, ...] = ()
-    """Hosts whose URLs were held back, because they look like a crawler trap."""
+    """Possible crawler traps whose URLs were held back."""
     hosts: tuple[NotableHost, ...] = ()
     """Hosts that stand out among those fetched from in this run."""
     sitemaps: SitemapResult | None = None
@@ -171,7 +171,7 @@ class _CrawlRun(Struct):
     next_disk_check: float = 0.0
     cpu: dict[str, float] = {}
     step_now: tuple[str, float] = ("", 0.0)
-    traps: dict[tuple[str, str], TrapHost] = {}
+    traps: dict[tuple[str, str, str], TrapHost] = {}
     sitemaps: SitemapReading | None = None
 
     def run(self) -> CrawlResult:
@@ -299,7 +299,7 @@ class _CrawlRun(Struct):
             add_days=self.rounds.add_days,
             hostdb=self.rounds.hostdb,
         )
-        self.traps |= {(each.host, each.reason): each for each in made.traps}
+        self.traps |= {(each.host, each.reason, each.pattern): each for each in made.traps}
         self.deferred.update(made.deferred)
         return self.directory.segment(next(iter(made.segments))) if made.segments else None
 

@@ -20,6 +20,7 @@ from scoter.batch.crawldir.export import json_value
 from scoter.batch.crawldir.lookup import find_rows, has_host, url_rows
 from scoter.batch.crawldir.schemas import DEFERRED, datum_of
 from scoter.batch.crawldir.segment import Segment, SegmentSources, segment_sources
+from scoter.batch.fetchlists.traps import suspected_trap
 from scoter.batch.hosts.robots import robots_verdict
 from scoter.batch.urls.seeds import with_scope
 from scoter.config import Config
@@ -51,7 +52,8 @@ class RowSample(Struct, frozen=True):
 class Explanation(Struct, frozen=True, kw_only=True):
     """What is known about a URL.
 
-    ``ahead`` is the number of due URLs with a higher score, if the URL is due. ``listed`` are the segments in whose
+    ``ahead`` is the number of due URLs with a higher score, if the URL is due; ``trap`` says why it may be part of a
+    trap, and ``trap_share`` is the setting that then limits it. ``listed`` are the segments in whose
     fetch lists it waits, ``skipped`` those that were fetched without requesting it. ``rules`` describes the settings
     that drop links to it; ``robots`` is what the cached robots.txt says. ``links`` are the links in segments, highest
     score first; ``inlinks`` those of the linkdb.
@@ -69,6 +71,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     datum: CrawlDatum | None
     is_due: bool = False
     ahead: int = 0
+    trap: str = ""
+    trap_share: float = 1.0
     listed: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     fetches: tuple[Row, ...] = ()
@@ -171,6 +175,8 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
             record=record,
             datum=datum,
             is_due=is_due,
+            trap=suspected_trap(crawl, config, wanted, now) if _is_new(datum) else "",
+            trap_share=config.generate.trap_share,
             ahead=_ahead(known.crawldb, datum, now) if is_due and datum is not None else 0,
             listed=tuple(segment.name for segment in listed if not segment.is_fetched),
             skipped=tuple(segment.name for segment in listed if segment.is_fetched),
@@ -186,6 +192,10 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
             is_host_known=record is not None
             or (known.crawldb is not None and has_host(source_of(known.crawldb, ["key"]), wanted)),
         )
+
+
+def _is_new(datum: CrawlDatum | None) -> bool:
+    return datum is not None and datum.status is DbStatus.UNFETCHED
 
 
 def _ahead(crawldb: Any, datum: CrawlDatum, now: datetime) -> int:
@@ -293,6 +303,10 @@ def _waiting(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
         tried = f"{tried + ', ' if tried else ''}not requested {ago(last['fetch_time'], now)} ({_outcome(last)})"
     if not found.is_due:
         return f"{tried or 'never fetched'}; not due before {_day(datum.fetch_time)}"
+    if found.trap:
+        most = f"at most {found.trap_share:.4g} of a fetch list" if found.trap_share else "nothing"
+        held = f"held back as a possible trap ({found.trap}): generate.trap_share lets {most} come from traps"
+        return f"{tried + '; ' if tried else ''}{held}; to fetch it anyway: -D generate.trap_share=1"
     verb = "has" if found.ahead == 1 else "have"
     queue = f"{count(found.ahead, 'due URL')} {verb} a higher score" if found.ahead else "no due URL has a higher score"
     return f"waiting{': ' + tried if tried else ''}; due since {_day(datum.fetch_time)}, {queue}"

@@ -36,13 +36,13 @@ from scoter.batch.fetchlists.candidates import (
     with_due_column,
 )
 from scoter.batch.fetchlists.lists import process_count
-from scoter.batch.fetchlists.picker import FetchListLimits, UrlPicker, save_picked, with_lists
+from scoter.batch.fetchlists.picker import IS_NEW, FetchListLimits, UrlPicker, save_picked, with_lists
 from scoter.batch.fetchlists.traps import TrapHost, open_traps
 from scoter.batch.fetchlists.writer import write_segments
 from scoter.batch.hosts.choices import DELAY, LIMIT, host_choices
 from scoter.batch.urls.chains import UrlChains
 from scoter.config import Config
-from scoter.core.datum import later
+from scoter.core.datum import DbStatus, later, short_name
 from scoter.core.expr import compile_expr
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
@@ -68,7 +68,7 @@ class GenerateResult(Struct, frozen=True, kw_only=True):
     next_due: datetime | None = None
     """When the next URL is due, if no segment was made."""
     traps: tuple[TrapHost, ...] = ()
-    """Hosts whose URLs were held back, because they look like a crawler trap."""
+    """Possible crawler traps whose URLs were held back."""
     deferred: Mapping[str, datetime] = {}
     """Hosts on hold whose URLs were skipped, and until when."""
 
@@ -127,7 +127,10 @@ def generate(
         rows = engine.read(known)
         selected = select_candidates(engine, rows, rules, waiting, None if hosts is None else hosts.rows)
         total = table.manifest.rows
-        picked = save_picked(_picked(engine, selected.rows, picker, limits, total), scratch.path)
+        candidates = selected.rows
+        if traps is not None:
+            candidates = candidates.mutate(**{IS_NEW: candidates.status == short_name(DbStatus.UNFETCHED)})
+        picked = save_picked(_picked(engine, candidates, picker, limits, total), scratch.path)
         skipped = Counter({"dropped by filters": picker.filtered, "over the limit of their host": picker.capped})
         skipped["held back as possible traps"] = 0 if traps is None else traps.held
         skipped["of a calendar that is tried a few pages at a time"] = 0 if traps is None else traps.waiting
@@ -214,7 +217,7 @@ def _picked(engine: Engine, rows: Rows, picker: UrlPicker, limits: FetchListLimi
     if limits.total is None:
         # Without limits all candidates are picked, so their order does not matter.
         is_limited = limits.max_count is not None or LIMIT in rows.columns
-        wanted = _ordered(rows) if is_limited else rows.select("url", "key", "host")
+        wanted = _ordered(rows) if is_limited else rows.select("url", "key", "host", *_optional(rows, IS_NEW))
         yield from map(picker.pick, engine.batches(wanted))
         return
     size, seen = int(limits.total * SLACK) + EXTRA, 0
@@ -232,8 +235,13 @@ def _picked(engine: Engine, rows: Rows, picker: UrlPicker, limits: FetchListLimi
 
 
 def _ordered(rows: Rows) -> Rows:
-    names = ["url", "key", "host", SORT_VALUE, *([LIMIT] if LIMIT in rows.columns else [])]
-    return rows.select(*names).order_by([ibis.desc(SORT_VALUE), "key", "url"])
+    return rows.select("url", "key", "host", SORT_VALUE, *_optional(rows, LIMIT, IS_NEW)).order_by(
+        [ibis.desc(SORT_VALUE), "key", "url"]
+    )
+
+
+def _optional(rows: Rows, *names: str) -> list[str]:
+    return [name for name in names if name in rows.columns]
 
 
 def _best(engine: Engine, rows: Rows, wanted: int) -> Rows:

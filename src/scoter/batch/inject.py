@@ -92,6 +92,7 @@ def inject(
                 extended = snapshot.version if is_delta else None
                 put_records(engine, flagged, known, merge, scratch.path, version, extended)
                 version.commit()
+    records.listed.save(crawl)
     settle(crawl, engine, config, now=now)
     return InjectResult(
         new=new,

@@ -194,6 +194,7 @@ class SitemapReading:
                     extended = snapshot.version if is_delta else None
                     put_records(engine, flagged, known, _overwritten if overwrites else None, folder, version, extended)
                     version.commit()
+        records.listed.save(crawl)
         settle(crawl, engine, config, now=now)
         before = self._total
         self._total = replace(

@@ -17,6 +17,7 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import segment_sources
+from scoter.batch.fetchlists.traps import trap_names
 from scoter.batch.graph.views import VIEWS as GRAPH_VIEWS
 from scoter.batch.graph.views import add_graph_views
 from scoter.batch.hosts.columns import HIDDEN
@@ -35,6 +36,7 @@ _SEGMENTS = pa.schema(
         *((name, pa.bool_()) for name in ("is_fetched", "is_parsed", "is_applied")),
     ]
 )
+_TRAPS = pa.schema(schemas.texts("host", "pattern"))
 _SEGMENT = {"segment": "parse_path(_file)[-3]"}  # .../SEGMENT/table/part.parquet
 
 
@@ -95,6 +97,8 @@ def _make_views(crawl: CrawlDir, stack: ExitStack, query: str | None, connection
         files += add_graph_views(crawl, stack, connection)
     if has("segments"):
         _segments_table(connection, crawl, applied)
+    if has("traps"):
+        _traps_table(connection, crawl)
     return files
 
 
@@ -143,3 +147,10 @@ def _segments_table(connection: Any, crawl: CrawlDir, applied: Sequence[str]) ->
     connection.register("known", pa.Table.from_pylist(known, schema=_SEGMENTS))
     connection.execute("CREATE TABLE segments AS SELECT * FROM known")
     connection.unregister("known")
+
+
+def _traps_table(connection: Any, crawl: CrawlDir) -> None:
+    rows = [{"host": name.partition("/")[0], "pattern": name} for name in trap_names(crawl)]
+    connection.register("suspected", pa.Table.from_pylist(rows, schema=_TRAPS))
+    connection.execute("CREATE TABLE traps AS SELECT * FROM suspected")
+    connection.unregister("suspected")

@@ -287,7 +287,8 @@ def _host_lines(hosts: Sequence[NotableHost]) -> Iterator[str]:
 
 def _trap_line(traps: Sequence[TrapHost]) -> str:
     shown = "; ".join(
-        f"{each.host} ({each.reason}, {count(each.urls, 'URL')} held back)" for each in traps[:_TRAPS_SHOWN]
+        f"{visible(each.pattern or each.host)} ({each.reason}, {count(each.urls, 'URL')} held back)"
+        for each in traps[:_TRAPS_SHOWN]
     )
     more = f"; and {len(traps) - _TRAPS_SHOWN:,} more" if len(traps) > _TRAPS_SHOWN else ""
     return f"Possible traps: {shown}{more}. To fetch them anyway: -D generate.trap_share=1"

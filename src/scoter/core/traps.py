@@ -1,7 +1,9 @@
 """Signs of a crawler trap: pages without end that say nothing new.
 
-Two signs are checked. A calendar's URLs lead into a future about which nobody has written yet. And URLs of one pattern
-(``/list?page&sort``), or of all patterns of a host, have texts that differ only in numbers and dates.
+Two signs are checked. A calendar's URLs lead into a future about which nobody has written yet. And pages of one kind
+say the same, apart from numbers and dates, but link to ever more of their kind. Pages are of one kind if their URLs
+have one pattern (``/list?page&sort``), or are in one branch of a site (``/loop/*``, ``/search?*``). Both are needed:
+the pages of an application that a script fills say the same as well, but they lead nowhere.
 
 The pages of a calendar are tried a few at a time until their texts are known: one month links to thirty days.
 """
@@ -9,8 +11,10 @@ The pages of a calendar are tried a few at a time until their texts are known: o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import string
+from collections.abc import Iterable, Iterator
 from typing import Final
+from urllib.parse import unquote_plus
 
 import xxhash
 from msgspec import Struct
@@ -20,22 +24,25 @@ from scoter.core.url import Url
 YEARS_AHEAD: Final = 1
 """How many years after the current one a date in a URL may be: people plan events, but not long before."""
 SAMPLE: Final = 32
-"""How many texts of a pattern are compared, the last ones."""
-MOST_PATTERNS: Final = 5_000
-"""How many patterns are observed at once."""
+"""How many pages of a kind are compared, the last ones."""
+MOST_KINDS: Final = 5_000
+"""How many kinds of pages are observed at once."""
 PROBES: Final = 8
 """How many pages of a calendar are fetched at once while its texts are not known, three times at most."""
 MOST_PROBES: Final = 3 * PROBES
+_FEW: Final = 3
 _ENOUGH: Final = 12
 _ENOUGH_OF_CALENDAR: Final = 6
 # Twelve months in a language whose names are not known below are 12 of 32.
 _PATTERN_SHARE: Final = 0.4
-_HOST_SHARE: Final = 0.1
+_BRANCH_SHARE: Final = 0.1
+_BRANCH: Final = "/*"
+_COMBINED: Final = "?*"
+# So many times a page said what another had said, but led elsewhere.
+_LEADS_ON: Final = 2
 
 _LONGEST_PATTERN: Final = 200
 _LONGEST_TEXT: Final = 20_000
-# Characters by which near-duplicates may differ in length: names of months, numbers of days.
-_LENGTHS: Final = 32
 # Also digests and session identifiers.
 _NUMBER: Final = re.compile("[0-9a-f]{16,}|[0-9]+", re.IGNORECASE)
 _YEAR: Final = re.compile("[0-9]{4}")
@@ -51,7 +58,17 @@ _DATE: Final = re.compile(
 _DAY: Final = "(?:19|20)[0-9]{2}[-/_.](?:0?[1-9]|1[0-2])(?:[-/_.][0-3]?[0-9])?"
 _CALENDAR: Final = re.compile(f"^[^?]*[/_.-](?:{_DAY})/?(?:$|[?])|[?&;][^=&]*=(?:{_DAY})(?:$|[&;T])")
 _LATEST: Final = 200  # years from now; numbers beyond are rather identifiers
-_WORD: Final = re.compile(r"[^\W\d_]{2,}")
+_NUMBER_WORD: Final = re.compile(r"[0-9][\w.,:/-]*")
+_MARKS: Final = string.punctuation + "„“”‘’«»…–—·•×"
+# Numbers that come with dates and times: 17, 2031, 3rd, 10am, 17.05.2031, 2031-05-17, 10:30.
+_DATE_NUMBER: Final = re.compile(
+    "(?:[0-5]?[0-9]|60|(?:19|20)[0-9]{2})(?:st|nd|rd|th|am|pm|h)?"
+    "|(?:(?:19|20)[0-9]{2}[./-])?[0-3]?[0-9][./-](?:0?[1-9]|1[0-2])(?:[./-](?:(?:19|20)[0-9]{2})?)?"
+    "|(?:19|20)[0-9]{2}[./-](?:0?[1-9]|1[0-2])(?:[./-][0-3]?[0-9](?:t[0-9:.z+-]*)?)?|[0-2]?[0-9](?::[0-5][0-9])+(?:am|pm)?"
+)
+# A page with fewer numbers of its own says how long it took, or how many visitors there were.
+_NUMBERS: Final = 3
+_WORDS_PER_NUMBER: Final = 16
 # How months and days of the week begin in English, German, French, Spanish and Italian. Other words that begin so are
 # ignored as well, which does no harm: the rest of a text still tells pages apart.
 _DATE_WORDS: Final = frozenset(
@@ -103,71 +120,142 @@ def is_calendar_page(url: Url) -> bool:
     return _YEAR.search(target) is not None and _CALENDAR.search(target) is not None
 
 
-def text_fingerprint(text: str) -> int:
-    """Return a number that texts share if they have the same words, apart from numbers and dates.
+def branch_of(url: Url) -> str:
+    """Return the branch of a site that a URL is in, by the first segment of a path that has several.
 
-    >>> text_fingerprint("Monday, 3 March 2031: no events") == text_fingerprint("Friday, 1 May 2048: no events")
+    Those with several query parameters are in the branch of their path, because parameters can be combined.
+
+    >>> from scoter.core.url import canonical
+    >>> [branch_of(canonical(f"http://a.example{target}")) for target in ("/loop/a/b?c=/", "/about", "/list?a=1&b=2")]
+    ['a.example/loop/*', 'a.example/*', 'a.example/list?*']
+    """
+    path, _, query = url.target.partition("?")
+    if "&" in query:
+        return f"{url.host}{_NUMBER.sub('0', path)}"[:_LONGEST_PATTERN] + _COMBINED
+    segments = path.split("/", 2)
+    return f"{url.host}/{segments[1]}"[:_LONGEST_PATTERN] + _BRANCH if len(segments) > 2 else url.host + _BRANCH
+
+
+def words_hash(url: Url, title: str, text: str) -> int:
+    """Return a number that pages share if they say the same, apart from numbers and dates.
+
+    Numbers count if a page has many that are neither dates nor in its URL, like a table of prices. If its URL has
+    several query parameters, their values and the order of words do not count: a search repeats what it was asked, and
+    sorts in many ways.
+
+    >>> from scoter.core.url import canonical
+    >>> one, two = canonical("http://a.example/day/3"), canonical("http://a.example/day/1")
+    >>> words_hash(one, "", "Monday, 3 March 2031: none") == words_hash(two, "", "Friday, 1 May 2048: none")
     True
     """
-    words = {word for word in _WORD.findall(text[:_LONGEST_TEXT].lower()) if word[:3] not in _DATE_WORDS}
-    return xxhash.xxh3_64_intdigest("\n".join(sorted(words)).encode(errors="replace"))
+    said, count = _NUMBER_WORD.subn(" ", lower := f"{title}\n{text[:_LONGEST_TEXT]}".lower().replace("(", " "))
+    words = [word for word in said.split() if word[:3] not in _DATE_WORDS]
+    if count >= _NUMBERS:
+        numbers = {each.rstrip(".,") for each in _NUMBER_WORD.findall(lower)}
+        numbers = {each for each in numbers if not _DATE_NUMBER.fullmatch(each) and each not in url.target}
+        if len(numbers) >= max(_NUMBERS, len(words) // _WORDS_PER_NUMBER):
+            words += sorted(numbers)
+    query = url.target.partition("?")[2]
+    if "&" in query:
+        asked = unquote_plus(query).lower()
+        words = sorted({bare for word in words if (bare := word.strip(_MARKS)) and bare not in asked})
+    return _signed(" ".join(words))
 
 
-class PatternSample(Struct):
-    """The fingerprints of the last texts of a pattern or host, and the length of the last one."""
+def links_hash(url: Url, targets: Iterable[str]) -> int | None:
+    """Return a number that pages share if they link to the same URLs of their kind, or ``None`` if to none.
 
-    texts: list[int] = []
-    length: int = -_LENGTHS
+    >>> from scoter.core.url import canonical
+    >>> links_hash(canonical("http://a.example/day/3"), ["http://a.example/", "http://a.example/about"])
+    """
+    text = url.text
+    path, has_query, _ = text.partition("?")
+    first = _NUMBER.search(path, len(text) - len(url.target))
+    if first is None and not has_query:  # links that lead further down, like those of paths that grow
+        folder, depth = path[: path.rindex("/") + 1], path.count("/")
+        found = {each for each in targets if each.startswith(folder) and each.partition("?")[0].count("/") > depth}
+    else:
+        prefix = path if first is None else path[: first.start()]
+        masked = _NUMBER.sub("0", path)
+        found = {
+            each
+            for each in targets
+            if each.startswith(prefix)
+            and ("?" in each) == bool(has_query)
+            and _NUMBER.sub("0", each.partition("?")[0]) == masked
+        }
+        found.discard(text)
+    if not found:
+        return None
+    found.add(text)  # pages that all link to each other link to the same
+    return _signed("\n".join(sorted(found)))
+
+
+def _signed(text: str) -> int:
+    """Return a hash that fits into a column of signed integers."""
+    return xxhash.xxh3_64_intdigest(text.encode(errors="replace")) - 2**63
+
+
+class KindSample(Struct):
+    """The last pages of a kind: the hashes of their words and of their links to pages of the same kind."""
+
+    pages: list[tuple[int, int | None]] = []
     is_calendar: bool = False
 
+    def says_the_same(self, share: float) -> bool:
+        """Return whether there are enough pages, and only few of them differ in their words."""
+        enough = _ENOUGH_OF_CALENDAR if self.is_calendar else _ENOUGH
+        return len(self.pages) >= enough and len({words for words, _ in self.pages}) <= share * len(self.pages)
 
-class TextVariety:
-    """Observes how different the texts of each URL pattern and of each host are, in bounded memory."""
+    def is_varied(self) -> bool:
+        """Return whether most pages differ in their words."""
+        return len(self.pages) >= _FEW and 2 * len({words for words, _ in self.pages}) > len(self.pages)
 
-    def __init__(self, samples: dict[str, PatternSample] | None = None) -> None:
+    def leads_on(self) -> bool:
+        """Return whether pages that say the same link to different pages of their kind."""
+        linking = [page for page in self.pages if page[1] is not None]
+        if 2 * len(linking) < len(self.pages):
+            return False
+        # The days of a month may all link to each other.
+        return self.is_calendar or len(set(linking)) >= len({words for words, _ in linking}) + _LEADS_ON
+
+
+class PageVariety:
+    """Observes how much the pages of each kind differ, in bounded memory."""
+
+    def __init__(self, samples: dict[str, KindSample] | None = None) -> None:
         self.samples = samples or {}
-        self._unlike = -len(self.samples) * SAMPLE
 
-    def add(self, url: Url, text: str) -> None:
-        """Observe a page."""
-        if not text:
-            return
-        fingerprint: int | None = None
-        pattern = url_pattern(url)
-        # One text of each pattern speaks for its host: many pages of one calendar say nothing about the rest of a site.
-        for name in (pattern,) if pattern in self.samples else (pattern, url.host):
+    def add(self, url: Url, words: int, links: int | None) -> None:
+        """Observe a page by its hashes."""
+        pattern, branch = url_pattern(url), branch_of(url)
+        # One page of each pattern speaks for its branch: many pages of one calendar say nothing about the others.
+        is_known = pattern in self.samples and branch.endswith(_BRANCH)
+        for name in (pattern,) if is_known else (pattern, branch):
             sample = self._sample(name)
-            if not sample.texts and name is pattern:
+            if not sample.pages and name is pattern:
                 sample.is_calendar = is_calendar_page(url)
-            if abs(len(text) - sample.length) < _LENGTHS:
-                fingerprint = text_fingerprint(text) if fingerprint is None else fingerprint
-                sample.texts.append(fingerprint)
-            else:  # texts of other lengths differ: there is no need to read their words
-                self._unlike -= 1
-                sample.texts.append(self._unlike)
-            sample.length = len(text)
-            del sample.texts[:-SAMPLE]
+            sample.pages.append((words, links))
+            del sample.pages[:-SAMPLE]
 
     def monotonous(self) -> Iterator[str]:
-        """Yield the patterns, and the hosts, whose pages hardly differ from each other."""
+        """Yield the patterns and branches whose pages say the same and lead on."""
         for name, sample in self.samples.items():
-            share = _PATTERN_SHARE if "/" in name else _HOST_SHARE
-            number, different = len(sample.texts), len(set(sample.texts))
-            enough = _ENOUGH_OF_CALENDAR if sample.is_calendar else _ENOUGH
-            if number >= enough and different <= share * number:
+            share = _BRANCH_SHARE if name.endswith(_BRANCH) else _PATTERN_SHARE
+            if sample.says_the_same(share) and sample.leads_on():
                 yield name
 
     def tried(self) -> Iterator[str]:
         """Yield the patterns of calendars of which enough texts are known to tell whether they differ."""
         for name, sample in self.samples.items():
-            if sample.is_calendar and len(sample.texts) >= _ENOUGH_OF_CALENDAR:
+            if sample.is_calendar and len(sample.pages) >= _ENOUGH_OF_CALENDAR:
                 yield name
 
-    def _sample(self, name: str) -> PatternSample:
+    def _sample(self, name: str) -> KindSample:
         found = self.samples.get(name)
         if found is None:
-            if len(self.samples) >= MOST_PATTERNS:  # forget the rare ones, and if need be the oldest
-                kept = [(each, sample) for each, sample in self.samples.items() if len(sample.texts) > 1]
-                self.samples = dict(kept[-MOST_PATTERNS // 2 :])
-            found = self.samples[name] = PatternSample()
+            if len(self.samples) >= MOST_KINDS:  # forget the rare ones, and if need be the oldest
+                kept = [(each, sample) for each, sample in self.samples.items() if len(sample.pages) > 1]
+                self.samples = dict(kept[-MOST_KINDS // 2 :])
+            found = self.samples[name] = KindSample()
         return found

@@ -58,6 +58,8 @@ def page_row(url: Url, parse: NutchParse, links: int) -> tuple[Any, ...]:
         links,
         _signature(parse),
         None,
+        None,
+        None,
         metadata or None,
         (),
         (),

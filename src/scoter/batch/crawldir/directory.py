@@ -13,7 +13,8 @@ mycrawl/
   index/            the embedded search index
   segments/         one folder per segment (segment.py)
   progress.jsonl    how far commands were, for programs that watch the crawl (progress.py)
-  traps.json        URL patterns and hosts whose pages hardly differ (fetchlists/traps.py)
+  traps.json        URL patterns and branches of sites that may be traps (fetchlists/traps.py)
+  listed.bin        hashes of the URLs that seed lists and sitemaps have named (urls/listed.py)
   robots.sqlite     cached robots.txt files
   holds.sqlite      until when hosts must be left alone
   tmp/              temporary files of running jobs

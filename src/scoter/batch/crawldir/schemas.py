@@ -75,6 +75,8 @@ PARSE_DATA = pa.schema(
         ("outlinks", pa.int32()),
         ("signature", pa.binary()),
         ("simhash", pa.int64()),
+        ("words_hash", pa.int64()),
+        ("links_hash", pa.int64()),
         ("metadata", METADATA),
         ("headings", pa.list_(HEADING)),
         ("alternates", pa.list_(ALTERNATE)),

@@ -25,6 +25,8 @@ from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
 from scoter.store.tables.parquet import write_batches
 
+IS_NEW = "is_new"
+"""The column that says whether a URL was never fetched; only such URLs may be held back as traps."""
 PICKED_SCHEMA = pa.schema(
     [("picked_url", pa.utf8()), ("segment", pa.int32()), ("bucket", pa.int32()), ("place", pa.int64())]
 )
@@ -74,14 +76,15 @@ class UrlPicker:
         return self._limits.total is not None and self.picked >= self._limits.total
 
     def pick(self, batch: Any) -> Any:
-        """Return the picked rows of a batch of URLs with their keys and hosts, and perhaps the limits of these."""
+        """Return the picked rows of a batch of URLs with their keys and hosts, and perhaps limits and ``IS_NEW``."""
         return pa.RecordBatch.from_pylist(list(self._rows(batch)), schema=PICKED_SCHEMA)
 
     def _rows(self, batch: Any) -> Iterator[dict[str, Any]]:
         limits, filters = self._limits, self._chains.filters
         columns = (batch.column(name).to_pylist() for name in ("url", "key", "host"))
         own = batch.column(LIMIT).to_pylist() if LIMIT in batch.schema.names else repeat(None, batch.num_rows)
-        for *found, host_limit in zip(*columns, own, strict=True):
+        new = batch.column(IS_NEW).to_pylist() if IS_NEW in batch.schema.names else repeat(False, batch.num_rows)
+        for *found, host_limit, is_new in zip(*columns, own, new, strict=True):
             if self.is_full:
                 return
             url = Url(*found)
@@ -98,7 +101,7 @@ class UrlPicker:
             if not keeps(url, filters):
                 self.filtered += 1
                 continue
-            if self._traps is not None and not self._traps.admits(url, self.picked):
+            if is_new and self._traps is not None and not self._traps.admits(url, self.picked):
                 continue
             self.picked += 1
             self._sizes[segment] += 1

@@ -1,15 +1,20 @@
 """Hold back the URLs of possible crawler traps.
 
-``generate`` looks at the texts of the segments that are new since the last time. The patterns and hosts whose pages
-hardly differ are kept in ``traps.json``, together with samples of the others, because a trap may grow slowly. Only a
-small share of a fetch list may come from them and from calendars, so real pages are not delayed, and a crawl ends when
-nothing else is due. Users see which hosts are affected. Calendars of which too few texts are known are tried a few
-pages at a time; the others wait for the next fetch list.
+``generate`` looks at the pages of the segments that are new since the last time, by the hashes that workers stored with
+them. The patterns and branches of sites whose pages say the same and lead on are kept in ``traps.json``, together with
+samples of all, because a trap may grow slowly, and a suspicion may turn out to be wrong. Only a small share of a fetch
+list may come from them and from calendars, so real pages are not delayed, and a crawl ends when nothing else is due.
+Users see which URLs are affected. Calendars of which too few texts are known are tried a few pages at a time; the
+others wait for the next fetch list.
+
+Only URLs that were found by links alone are held back: neither those that were fetched before nor those that a seed
+list or a sitemap has named.
 """
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
@@ -18,12 +23,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.urls.listed import ListedUrls
 from scoter.config import Config
 from scoter.core.traps import (
     MOST_PROBES,
     PROBES,
-    PatternSample,
-    TextVariety,
+    KindSample,
+    PageVariety,
+    branch_of,
     is_calendar_page,
     is_far_ahead,
     url_pattern,
@@ -36,42 +43,46 @@ TRAPS_FILE: Final = "traps.json"
 NEAR_DUPLICATES: Final = "near-duplicate pages"
 CALENDAR: Final = "dates far in the future"
 _MOST_NAMES: Final = 5_000
-_MOST_HOSTS: Final = 1_000
+_MOST_TRAPS: Final = 1_000
+_RULES: Final = 1  # changes whenever samples of pages change their meaning
 _SEGMENTS: Final = 3  # that are examined at once, the newest
 
 
 class TrapHost(Struct, frozen=True):
-    """A host with a possible trap, why, and how many of its URLs were held back."""
+    """A host with a possible trap, why, how many of its URLs were held back, and the pattern that they share."""
 
     host: str
     reason: str
     urls: int
+    pattern: str = ""
 
 
-class _TrapState(Struct, frozen=True):
+class TrapState(Struct, frozen=True):
     """The content of ``traps.json``.
 
-    It names the newest segment that was examined, the patterns and hosts of possible traps, samples of the others, and
-    how many pages of calendars were tried.
+    It names the newest segment that was examined, the patterns and branches of possible traps, samples of the pages of
+    each, how many pages of calendars were tried, and the rules by which pages were judged.
     """
 
     examined: str = ""
     names: tuple[str, ...] = ()
-    samples: dict[str, PatternSample] = {}
+    samples: dict[str, KindSample] = {}
     probes: dict[str, int] = {}
+    rules: int = 0
 
 
 class TrapLimit:
-    """Admits URLs of possible traps up to a share of all URLs."""
+    """Admits URLs of possible traps up to a share of all URLs, but at least one beside others."""
 
-    def __init__(self, state: _TrapState, share: float, year: int) -> None:
+    def __init__(self, state: TrapState, share: float, year: int, listed: Callable[[str], bool]) -> None:
         self._state = state
         self._names = frozenset(state.names)
-        self._tried = frozenset(TextVariety(state.samples).tried())
+        self._tried = frozenset(PageVariety(state.samples).tried())
         self._share = share
         self._year = year
+        self._is_listed = listed
         self._admitted = 0
-        self._held: dict[tuple[str, str], int] = {}
+        self._held: dict[tuple[str, str, str], int] = {}
         self._probes: dict[str, int] = {}
         self.waiting = 0
         """The number of calendar pages left for the next fetch list."""
@@ -82,16 +93,17 @@ class TrapLimit:
         return sum(self._held.values())
 
     def admits(self, url: Url, picked: int) -> bool:
-        """Return whether a URL may be picked, given how many were picked before it."""
-        reason = self._reason(url)
+        """Return whether a URL that was never fetched may be picked, given how many were picked before it."""
+        reason, pattern = self.suspicion(url)
         if not reason:
-            return not is_calendar_page(url) or self._may_probe(url_pattern(url))
-        if self._admitted + 1 <= self._share * picked:
+            return not is_calendar_page(url) or self._is_listed(url.text) or self._may_probe(url_pattern(url))
+        has_others = picked > self._admitted
+        if self._share and has_others and self._admitted < max(1, int(self._share * picked)):
             self._admitted += 1
             return True
-        place = (url.host, reason)
-        if place not in self._held and len(self._held) >= _MOST_HOSTS:
-            place = ("other hosts", reason)
+        place = (url.host, reason, pattern)
+        if place not in self._held and len(self._held) >= _MOST_TRAPS:
+            place = ("other hosts", reason, "")
         self._held[place] = self._held.get(place, 0) + 1
         return False
 
@@ -117,51 +129,70 @@ class TrapLimit:
         _write(crawl, replace(self._state, probes=kept))
 
     def hosts(self) -> tuple[TrapHost, ...]:
-        """Return the hosts with URLs held back, those with most of them first."""
+        """Return the possible traps with URLs held back, those with most of them first."""
         by_count = sorted(self._held.items(), key=lambda each: (-each[1], each[0]))
-        return tuple(TrapHost(host, reason, urls) for (host, reason), urls in by_count)
+        return tuple(TrapHost(host, reason, urls, pattern) for (host, reason, pattern), urls in by_count)
 
-    def _reason(self, url: Url) -> str:
-        names = self._names
-        if names and (url.host in names or url_pattern(url) in names):
-            return NEAR_DUPLICATES
-        return CALENDAR if is_far_ahead(url, self._year) else ""
+    def suspicion(self, url: Url) -> tuple[str, str]:
+        """Return why a URL may be part of a trap, and the pattern that it shares with others, or two empty strings."""
+        names, found = self._names, ("", "")
+        if names and (pattern := url_pattern(url)) in names:
+            found = NEAR_DUPLICATES, pattern
+        elif names and (branch := branch_of(url)) in names:
+            # A pattern of the branch may be known to be different.
+            sample = self._state.samples.get(pattern)
+            found = ("", "") if sample is not None and sample.is_varied() else (NEAR_DUPLICATES, branch)
+        if not found[0] and is_far_ahead(url, self._year):
+            found = CALENDAR, url_pattern(url)
+        return ("", "") if found[0] and self._is_listed(url.text) else found
 
 
 def open_traps(crawl: CrawlDir, config: Config, now: datetime) -> TrapLimit | None:
     """Examine new segments and return the limit for possible traps, or ``None`` if there is none."""
-    share = config.generate.trap_share
-    if share >= 1:
+    if config.generate.trap_share >= 1:
         return None
     before = _read(crawl)
     new = [each for each in crawl.all_segments() if each.name > before.examined and each.is_parsed][-_SEGMENTS:]
     if new:
-        variety = TextVariety(before.samples)
+        variety = PageVariety(before.samples)
         for segment in new:
-            for batch in segment.parse_text().scan(["url", "text"]):
-                for url, text in zip(batch.column("url").to_pylist(), batch.column("text").to_pylist(), strict=True):
-                    variety.add(canonical(url), text or "")
-        names = dict.fromkeys((*variety.monotonous(), *before.names))
-        samples = {name: sample for name, sample in variety.samples.items() if name not in names}
-        before = _TrapState(new[-1].name, tuple(names)[:_MOST_NAMES], samples, before.probes)
+            for batch in segment.parse_data().scan(["url", "words_hash", "links_hash"]):
+                known = batch.filter(batch.column("words_hash").is_valid())  # not entries, nor pages without text
+                for url, words, links in zip(*(column.to_pylist() for column in known.columns), strict=True):
+                    variety.add(canonical(url), words, links)
+        # The samples show whether a suspicion holds, unless they were forgotten.
+        forgotten = (name for name in before.names if name not in variety.samples)
+        names = dict.fromkeys((*variety.monotonous(), *forgotten))
+        before = TrapState(new[-1].name, tuple(names)[:_MOST_NAMES], variety.samples, before.probes, _RULES)
         _write(crawl, before)
-    return TrapLimit(before, share, now.year)
+    return TrapLimit(before, config.generate.trap_share, now.year, ListedUrls(crawl).__contains__)
+
+
+def suspected_trap(crawl: CrawlDir, config: Config, url: Url, now: datetime) -> str:
+    """Return why ``generate`` may hold back a URL that was never fetched, or an empty string; nothing is examined."""
+    share = config.generate.trap_share
+    if share >= 1:
+        return ""
+    reason, pattern = TrapLimit(_read(crawl), share, now.year, ListedUrls(crawl).__contains__).suspicion(url)
+    return f"{reason}, {pattern}" if reason else ""
 
 
 def trap_names(crawl: CrawlDir) -> tuple[str, ...]:
-    """Return the URL patterns and hosts of possible traps; a pattern begins with its host."""
+    """Return the patterns and branches of possible traps; each begins with its host."""
     return _read(crawl).names
 
 
-def _write(crawl: CrawlDir, state: _TrapState) -> None:
+def _write(crawl: CrawlDir, state: TrapState) -> None:
     storage_at(crawl.path).replace(TRAPS_FILE, msgspec.json.encode(state) + b"\n")
 
 
-def _read(crawl: CrawlDir) -> _TrapState:
+def _read(crawl: CrawlDir) -> TrapState:
     file = crawl.path / TRAPS_FILE
     data = storage_at(crawl.path).read(TRAPS_FILE) or b"{}"
     try:
-        return msgspec.json.decode(data, type=_TrapState)
+        found = msgspec.json.decode(data, type=TrapState)
+        # What other rules found may be wrong by these.
+        return found if found.rules == _RULES else TrapState(found.examined, probes=found.probes, rules=_RULES)
     except msgspec.DecodeError as failure:
         raise UserError(
             f"the file is damaged: {failure}", where=str(file), hint="Remove it; it is made again from later segments."

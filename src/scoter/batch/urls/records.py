@@ -17,6 +17,7 @@ from scoter.batch.crawldir.changes import write_positions
 from scoter.batch.crawldir.export import only_row
 from scoter.batch.crawldir.schemas import drop_nulls, row_of
 from scoter.batch.urls.chains import UrlChains
+from scoter.batch.urls.listed import ListedHashes
 from scoter.batch.urls.seeds import Seed, SeedLine, SeedProblem, parse_seed
 from scoter.config import Config
 from scoter.core.datum import CrawlDatum, DbStatus
@@ -121,6 +122,7 @@ class _RecordFile:
         scoring = chain("scoring", config)
         columns = schemas.plugin_columns(scoring)
         self.kept = self.filtered = self.not_urls = 0
+        self.listed = ListedHashes()
         self._file = file
         self._chains = chains
         self._scoring = ScoringChain(scoring)
@@ -147,6 +149,7 @@ class _RecordFile:
 
     def _keep(self, url: Url, datum: CrawlDatum, *, has_score: bool, has_interval: bool) -> None:
         self.kept += 1
+        self.listed.add(url.text)
         own = {SEED_NUMBER: self.kept, HAS_SCORE: has_score, HAS_INTERVAL: has_interval}
         self._rows.append(row_of(url, datum, self._names) | own)
         if len(self._rows) >= ROWS:

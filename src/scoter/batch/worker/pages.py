@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from msgspec.json import Encoder
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from scoter.core.page import Content, Outlink, Page
 from scoter.core.reply import Headers, Truncation
 from scoter.core.scoring import ScoringChain
 from scoter.core.signature import simhash
+from scoter.core.traps import links_hash, words_hash
 from scoter.core.url import Url
 from scoter.fetch.decode import DecodedBody, content_codings, decode
 from scoter.parse.content_parser import ContentParser, ParseFailed, ParseOutcome
@@ -32,6 +34,8 @@ ENTRY = "entry"
 the last, which is that of the fetched page."""
 
 _NOTHING_ABOUT: Row = (None,) * 9
+_PageHashes: TypeAlias = tuple[int | None, int | None, int | None]
+_NO_HASHES: _PageHashes = (None, None, None)
 _encoder = Encoder(enc_hook=dict)  # any mapping becomes a dict
 
 
@@ -99,9 +103,20 @@ class PageProcessor:
         status = PARSED
         if page.refresh is not None and page.refresh.is_redirect:
             status, links = REDIRECT, self._refreshed(url, page.refresh.target, datum)
-        hashed = signed64(simhash(page.text)) if self._simhash and page.text else None
-        signature = self.sign(content, page.text)
-        return self._page_rows(page, content.media_type, status, signature, links, hashed)
+        return self._page_rows(
+            page, content.media_type, status, self.sign(content, page.text), links, self._hashes(page, links)
+        )
+
+    def _hashes(self, page: Page, links: Sequence[Outlink]) -> _PageHashes:
+        """Return the hashes of a page: of its text for near-duplicates, of its words and links for traps."""
+        text = page.text
+        if not text:
+            return _NO_HASHES
+        return (
+            signed64(simhash(text)) if self._simhash else None,
+            words_hash(page.url, page.title, text),
+            links_hash(page.url, [link.target.text for link in links]),
+        )
 
     def _entries(self, datum: CrawlDatum, content: Content, own: Page, entries: Sequence[Page]) -> list[PageRows]:
         """Return the rows of the documents inside a content whose URLs the link rules keep.
@@ -138,10 +153,10 @@ class PageProcessor:
         status: str,
         signature: bytes | None,
         links: Sequence[Outlink],
-        simhash: int | None = None,
+        hashes: _PageHashes = _NO_HASHES,
         part_of: str | None = None,
     ) -> PageRows:
-        data = _data(page, media_type, status, signature, len(links), simhash, part_of)
+        data = _data(page, media_type, status, signature, len(links), hashes, part_of)
         if not self._store_text:
             return PageRows(data, None, links)
         url, text, main_text, markdown = page.url, page.text, page.main_text, page.markdown
@@ -155,7 +170,7 @@ def _data(
     status: str,
     signature: bytes | None,
     links: int = 0,
-    simhash: int | None = None,
+    hashes: _PageHashes = _NO_HASHES,
     part_of: str | None = None,
     reason: str = "",
 ) -> Row:
@@ -178,7 +193,7 @@ def _data(
         _moment(page.unavailable_after),
         links,
         signature,
-        simhash,
+        *hashes,
         list(page.metadata.items()) or None,
         page.headings,
         page.alternates,

@@ -110,12 +110,12 @@ async function counted(target, query, signal) {
 
 async function drawTraps(name, box, signal) {
   try {
-    const found = await post(path("crawls", name, "sql"), { query: "select host, traps from hosts where traps > 0 order by traps desc, host", limit: 50 }, { signal });
+    const found = await post(path("crawls", name, "sql"), { query: "select pattern from traps order by pattern", limit: 50 }, { signal });
     const columns = [
-      { name: "host", label: "Host", show: (row) => quoted(row.host) },
-      { name: "traps", label: "Patterns whose pages hardly differ", numeric: true, show: (row) => number(row.traps) },
+      { name: "pattern", label: "URLs whose pages say the same and lead to ever more of their kind", show: (row) => quoted(row.pattern) },
     ];
-    put(box, found.rows.length ? table(columns, found.rows, { caption: "Suspected traps" }) : empty("None known. The step updatehostdb looks for hosts whose pages hardly differ."));
+    if (!found.rows.length) return put(box, empty("None known."));
+    put(box, table(columns, found.rows, { caption: "Suspected traps" }), h("p", { class: "faint" }, "Only a small share of a fetch list comes from them. The setting generate.trap_share is that share; with 1, they are fetched like other pages."));
   } catch (error) {
     if (error.name !== "AbortError") put(box, empty(error.title));
   }
