@@ -30,7 +30,7 @@ class SlowProcesses:
 
 
 async def test_slow_queries_of_one_caller_do_not_shut_out_another(tmp_path: Path) -> None:
-    queries = Queries(QueryLimits(running=2, waiting=6), share=0.5)
+    queries = Queries(tmp_path, QueryLimits(running=2, waiting=6), share=0.5)
     processes = queries._processes = SlowProcesses()  # type: ignore[assignment]
 
     def ask(name: str) -> asyncio.Task[Any]:
