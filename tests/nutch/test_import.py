@@ -240,9 +240,11 @@ def test_unsupported_compression_is_named(nutch: Path, tmp_path: Path, capsys: p
     data = nutch / "crawldb/current/part-r-00000/data"
     data.write_bytes(data.read_bytes().replace(b"DefaultCodec", b"QuickLzCodec"))
 
-    assert run(["import-nutch-crawl", str(nutch), str(tmp_path / "crawl")], Invocation()) == 0
+    assert run(["import-nutch-crawl", str(nutch), str(tmp_path / "crawl")], Invocation()) == 1
 
-    assert f"{data}, byte 0: compressed with QuickLzCodec, which is not supported" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert f"{data}, byte 0: compressed with QuickLzCodec, which is not supported" in told
+    assert told.endswith("Nothing could be read of: crawldb\n")
 
 
 def test_the_directory_must_be_new(nutch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,7 +28,8 @@ def command(nutch: str, directory: str) -> None:
 
     NUTCHDIR holds Nutch's crawldb, linkdb, hostdb and segments, or some of them. They become the crawldb, the linkdb
     and the segments of a new crawl in DIR, which must not exist or be empty; pages go to WARC files. What cannot be
-    read is reported with its file and offset, and everything else is imported.
+    read is reported with its file and offset, and everything else is imported. The exit code is 1 if nothing could be
+    read of a part, such as the linkdb.
 
     \b
     Example:
@@ -56,6 +57,9 @@ def command(nutch: str, directory: str) -> None:
     finally:
         status.clear()
     print_result(done, lambda result: _print_report(result, directory))
+    if lost := [each.part for each in done.parts if each.is_lost]:
+        remark(f"Nothing could be read of: {', '.join(lost)}")
+        raise click.exceptions.Exit(1)
 
 
 def _print_report(done: NutchImportResult, directory: str) -> None:

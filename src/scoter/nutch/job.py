@@ -41,6 +41,11 @@ class ImportedPart(Struct, frozen=True, kw_only=True):
     imported: int
     left_out: dict[str, int]
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether there were records and none could be read."""
+        return not self.imported and self.left_out.get("damaged", 0) > 0
+
 
 class NutchImportResult(Struct, frozen=True, kw_only=True):
     """What was imported and what was not."""

@@ -6,7 +6,8 @@ end: this is what exposes damaged lengths in uncompressed files, which have no c
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from scoter.nutch.writables import UnknownClass, WritableReader
 
 _MAX_CONTENT: Final = 256 * 2**20
 _DATUM_VERSION: Final = 7
+Record = TypeVar("Record")
 # CrawlDatum before version 5: signature, unfetched, fetched, gone, linked, success, retry, gone.
 _OLD_STATUSES: Final = {0: 0x41, 1: 0x01, 2: 0x02, 3: 0x03, 4: 0x43, 5: 0x21, 6: 0x22, 7: 0x25}
 
@@ -141,16 +143,10 @@ def _content(reader: WritableReader) -> NutchContent:
 
 def read_parse(data: bytes) -> NutchParse:
     """Return a ParseData of version 5; early ones have links without metadata."""
-    try:
-        return _parse(data, links_have_metadata=True)
-    except Damage as failure:
-        try:
-            return _parse(data, links_have_metadata=False)
-        except Damage:
-            raise failure from None
+    return _of_two_forms(data, _parse)
 
 
-def _parse(data: bytes, *, links_have_metadata: bool) -> NutchParse:
+def _parse(data: bytes, links_have_metadata: bool) -> NutchParse:
     reader = WritableReader(data)
     version = reader.int8()
     if version != 5:
@@ -179,26 +175,38 @@ def read_parse_text(data: bytes) -> str:
 
 
 def read_inlinks(data: bytes) -> list[NutchLink]:
-    """Return Inlinks."""
+    """Return Inlinks; before Nutch 1.21 they have no metadata."""
+    return _of_two_forms(data, _inlinks)
+
+
+def _inlinks(data: bytes, is_new: bool) -> list[NutchLink]:
     reader = WritableReader(data)
-    text = reader.text
-    found = [NutchLink(text(), text()) for _ in range(reader.count(2))]
+    text, found = reader.text, []
+    for _ in range(reader.count(3 if is_new else 2)):
+        found.append(NutchLink(text(), text()))
+        if is_new and reader.boolean():
+            reader.map_writable()
     _check_end(reader)
     return found
 
 
-def read_host(data: bytes) -> NutchHost:
-    """Return a HostDatum; early ones have counts of four bytes instead of eight."""
+def _of_two_forms(data: bytes, read: Callable[[bytes, bool], Record]) -> Record:
+    """Read a record in its new form, or else in its old one: they have no version, but only one ends with the data."""
     try:
-        return _host(data, is_long=True)
+        return read(data, True)
     except Damage as failure:
         try:
-            return _host(data, is_long=False)
+            return read(data, False)
         except Damage:
             raise failure from None
 
 
-def _host(data: bytes, *, is_long: bool) -> NutchHost:
+def read_host(data: bytes) -> NutchHost:
+    """Return a HostDatum; early ones have counts of four bytes instead of eight."""
+    return _of_two_forms(data, _host)
+
+
+def _host(data: bytes, is_long: bool) -> NutchHost:
     reader = WritableReader(data)
     score, last_check, homepage = reader.float32(), reader.int64(), reader.text()
     read = reader.int64 if is_long else reader.int32

@@ -206,8 +206,30 @@ public class NutchCrawlWriter {
 
   static Inlinks inlinks(int page) {
     Inlinks found = new Inlinks();
-    for (int link = 1; link <= 1 + page % 8; link++) found.add(new Inlink(url(page + link), "to " + page + " ✓"));
+    for (int number = 1; number <= 1 + page % 8; number++) {
+      Inlink link = new Inlink(url(page + number), "to " + page + " ✓");
+      if (number % 2 == 0) describe(link);
+      found.add(link);
+    }
     return found;
+  }
+
+  /** Gives a link metadata, which it can have since 1.21. */
+  static void describe(Inlink link) {
+    MapWritable about = new MapWritable();
+    about.put(new Text("rel"), new Text("nofollow"));
+    try {
+      Inlink.class.getMethod("setMetadata", MapWritable.class).invoke(link, about);
+    } catch (ReflectiveOperationException error) {
+      return;
+    }
+  }
+
+  /** Sets a count, which is an Integer in early releases and a Long in later ones. */
+  static void count(HostDatum datum, String setter, int value) throws ReflectiveOperationException {
+    for (java.lang.reflect.Method method : HostDatum.class.getMethods())
+      if (method.getName().equals(setter))
+        method.invoke(datum, method.getParameterTypes()[0] == Long.class ? (Object) (long) value : (Object) value);
   }
 
   static void hosts(String folder, int pages) throws Exception {
@@ -216,8 +238,8 @@ public class NutchCrawlWriter {
       HostDatum datum = new HostDatum(host / 3f);
       datum.setLastCheck(new java.util.Date(NOW - host));
       datum.setHomepageUrl("http://www" + host + ".example/");
-      datum.setDnsFailures((long) host);
-      datum.setConnectionFailures((long) host + 1);
+      count(datum, "setDnsFailures", host);
+      count(datum, "setConnectionFailures", host + 1);
       datum.setUnfetched(host + 2);
       datum.setFetched(host + 3);
       datum.setNotModified(host + 4);
