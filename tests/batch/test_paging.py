@@ -106,6 +106,17 @@ def all_of(parts: PartSet) -> list[dict[str, Any]]:
     return [each for batch in parts.scan() for each in batch.to_pylist()]
 
 
+@pytest.mark.parametrize("name", ["text-md5", "text-profile"])
+def test_signature_of_a_text_depends_on_the_title(tmp_path: Path, name: str) -> None:
+    pages = [Page(url=canonical(A), title=title, text="Nothing yet.") for title in ("Seals", "Walruses", "Seals")]
+
+    parsed = [rows(page, settings=[f"db.signature_class={name}"]) for page in pages]
+    found = [written(Segment(tmp_path / str(at)), each) for at, each in enumerate(parsed)]
+
+    one, other, again = (all_of(segment.parse_data())[0]["signature"] for segment in found)
+    assert one == again != other
+
+
 def test_page_metadata_is_stored_in_typed_columns(tmp_path: Path) -> None:
     segment = written(Segment(tmp_path / "1"), rows(FULL))
 

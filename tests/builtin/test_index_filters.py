@@ -74,6 +74,16 @@ def test_boost_is_the_root_of_the_score() -> None:
     assert document.fields["boost"] == (2.0,)
 
 
+@pytest.mark.parametrize(("score", "boost"), [(0.0, 0.0), (2.0, 2.0**0.5), (-1.0, 0.0)])
+def test_boost_is_exact_even_if_it_is_zero(score: float, boost: float) -> None:
+    datum = CrawlDatum(status=DbStatus.FETCHED, score=score)
+
+    document = DocumentChain.from_config(load()).document(crawled(datum=datum))
+
+    assert document is not None
+    assert (document.boost, document.fields["boost"]) == (boost, (boost,))
+
+
 @pytest.mark.parametrize(
     ("deduplicate", "expected"), [("true", ("Seals", "Walrus")), ("false", ("Seals", "seals", "Walrus"))]
 )
@@ -107,6 +117,20 @@ def test_more_sets_type_dates_and_length() -> None:
         "contentLength": (12,),
         "type": ("text/html", "text", "html"),
     }
+
+
+def test_last_modified_is_what_the_server_says_and_nothing_else() -> None:
+    datum = CrawlDatum(status=DbStatus.FETCHED, modified_time=NOW)  # the time of a fetch, as schedules count
+
+    found = fill("more", crawled(media_type="text/html", datum=datum))
+
+    assert found is not None
+    assert "lastModified" not in found
+    assert found["date"] == (NOW,)
+
+
+def test_language_is_indexed_as_a_code() -> None:
+    assert fill("language", crawled(language="Swedish"), "lang.index_languages=sv") == {"lang": ("sv",)}
 
 
 def test_more_groups_types_on_request() -> None:

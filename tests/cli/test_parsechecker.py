@@ -327,3 +327,14 @@ def test_refresh_redirect_is_reported(tmp_path: Path, web: SimServer) -> None:
 
 def test_file_name_that_is_not_utf_8_is_printed_as_json(tmp_path: Path) -> None:
     assert "\ufffd.html" in as_json(tmp_path, os.fsdecode(b"\xff.html"), PAGE)["asked"]
+
+
+@pytest.mark.parametrize("name", ["text-md5", "text-profile"])
+def test_pages_that_differ_only_in_their_titles_are_no_duplicates(tmp_path: Path, name: str) -> None:
+    def signature(title: str) -> str:
+        body = f"<title>{title}</title><p>Nothing yet.</p>"
+        found: str = as_json(tmp_path, "page.html", body, "--as-url", "http://a.org/")["signatures"][name]
+        return found
+
+    assert signature("Seals") == signature("Seals")
+    assert signature("Seals") != signature("Walruses")

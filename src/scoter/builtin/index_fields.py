@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 from itertools import islice
 from typing import Final
 
@@ -11,6 +10,7 @@ from scoter.builtin.rulefiles import read_rules
 from scoter.core.dates import parse_date
 from scoter.core.document import CrawledPage, Document, Inlink
 from scoter.core.domain import public_suffix, registered_domain
+from scoter.core.language_tags import language_tag, primary
 from scoter.core.page import split_values
 from scoter.core.representative import REPRESENTATIVE
 from scoter.core.url import Url, canonical
@@ -44,7 +44,7 @@ class BasicIndexingFilter:
             content=[(page.main_text or page.text)[: self._longest_content]],
             tstamp=[crawled.fetched],
             digest=[crawled.datum.signature.hex() if crawled.datum.signature else None],
-            boost=[_rounded(document.boost)],
+            boost=[document.boost],
             segment=[crawled.segment],
             cache=[self._cache if forbidden else None],
             nosnippet=[True if page.nosnippet else None],
@@ -82,12 +82,12 @@ class MoreIndexingFilter:
         self._group_field = settings.more_map_mime_types_field
 
     def fill(self, document: Document, crawled: CrawledPage) -> Document | None:
-        modified = last_modified(crawled)
+        modified = parse_date(crawled.headers.get("Last-Modified"))
         media_type = crawled.page.media_type or crawled.headers.get("Content-Type", "").partition(";")[0].strip()
         length = crawled.headers.get("Content-Length", "")
         return document.with_fields(
             lastModified=[modified],
-            date=[modified or crawled.fetched],
+            date=[modified or crawled.datum.modified_time or crawled.fetched],
             contentLength=[int(length) if length.isascii() and length.isdigit() else None],
             type=self._types(media_type.lower()),
         ).with_fields({self._group_field: [self._groups.get(media_type.lower())] if self._group_field else []})
@@ -267,23 +267,13 @@ def bounded_anchors(inlinks: Iterable[Inlink], *, deduplicate: bool = True) -> l
     return found
 
 
-def last_modified(crawled: CrawledPage) -> datetime | None:
-    """Return when the page was last modified, according to the server or else to the crawl."""
-    return parse_date(crawled.headers.get("Last-Modified")) or crawled.datum.modified_time
-
-
 def primary_language(tag: str) -> str:
-    """Return the language of a language tag, without script and region.
+    """Return the code of the language that a tag or a name stands for, without script and region.
 
-    >>> primary_language("pt-BR"), primary_language("")
-    ('pt', '')
+    >>> primary_language("pt-BR"), primary_language("Swedish"), primary_language("")
+    ('pt', 'sv', '')
     """
-    return tag.replace("_", "-").partition("-")[0].lower()
-
-
-def _rounded(boost: float) -> float:
-    """Round to three significant digits: small changes of a score are no reason to index a page again."""
-    return float(f"{boost:.3g}")
+    return primary(language_tag(tag)) or tag.replace("_", "-").partition("-")[0].lower()
 
 
 def _host_of(url: str) -> str:

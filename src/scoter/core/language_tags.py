@@ -25,6 +25,24 @@ _CODES: Final = """
     ven:ve vie:vi vol:vo wel:cy wln:wa wol:wo xho:xh yid:yi yor:yo zha:za zho:zh zul:zu
 """
 _SHORT: Final = dict(pair.split(":") for pair in _CODES.split())
+# English names, which some pages declare instead of a tag.
+_ENGLISH: Final = """
+    afrikaans:af albanian:sq amharic:am arabic:ar aragonese:an armenian:hy assamese:as azerbaijani:az bashkir:ba
+    basque:eu belarusian:be bengali:bn bosnian:bs breton:br bulgarian:bg burmese:my catalan:ca chechen:ce chinese:zh
+    chuvash:cv cornish:kw corsican:co croatian:hr czech:cs danish:da dutch:nl english:en esperanto:eo estonian:et
+    faroese:fo farsi:fa finnish:fi french:fr frisian:fy galician:gl georgian:ka german:de greek:el greenlandic:kl
+    guarani:gn gujarati:gu haitian:ht hausa:ha hebrew:he hindi:hi hungarian:hu icelandic:is ido:io igbo:ig
+    indonesian:id interlingua:ia inuktitut:iu irish:ga italian:it japanese:ja javanese:jv kannada:kn kashmiri:ks
+    kazakh:kk khmer:km kinyarwanda:rw korean:ko kurdish:ku kyrgyz:ky lao:lo latin:la latvian:lv limburgish:li
+    lingala:ln lithuanian:lt luxembourgish:lb macedonian:mk malagasy:mg malay:ms malayalam:ml maltese:mt manx:gv
+    maori:mi marathi:mr mongolian:mn navajo:nv nepali:ne norwegian:no occitan:oc oriya:or oromo:om ossetian:os
+    pashto:ps persian:fa polish:pl portuguese:pt punjabi:pa quechua:qu romanian:ro romansh:rm russian:ru samoan:sm
+    sanskrit:sa sardinian:sc serbian:sr shona:sn sindhi:sd sinhala:si sinhalese:si slovak:sk slovene:sl slovenian:sl
+    somali:so spanish:es sundanese:su swahili:sw swedish:sv tagalog:tl tajik:tg tamil:ta tatar:tt telugu:te thai:th
+    tibetan:bo tigrinya:ti tongan:to turkish:tr turkmen:tk uighur:ug ukrainian:uk urdu:ur uzbek:uz vietnamese:vi
+    volapuk:vo walloon:wa welsh:cy wolof:wo xhosa:xh yiddish:yi yoruba:yo zulu:zu
+"""
+_NAMES: Final = dict(pair.split(":") for pair in _ENGLISH.split())
 _RENAMED: Final = {"iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro"}  # withdrawn codes that are still in use
 _KNOWN: Final = frozenset(_SHORT.values()) | {"bh"}
 _NONE: Final = frozenset({"und", "mul", "mis", "zxx"})  # undetermined, multiple, uncoded, no linguistic content
@@ -40,6 +58,8 @@ def language_tag(text: str) -> str:
 
     >>> language_tag("EN_us"), language_tag("deu"), language_tag("zh-hans-cn-x-web"), language_tag("en, de")
     ('en-US', 'de', 'zh-Hans-CN', '')
+    >>> language_tag("Swedish"), language_tag("English (United States)")
+    ('sv', 'en')
     """
     words = (word.partition(";")[0] for word in text[:_LONGEST].lower().replace(",", " ").split())
     tags = [tag for word in words if (tag := _tag(word))]
@@ -66,6 +86,8 @@ def primary(tag: str) -> str:
 
 
 def _tag(word: str) -> str:
+    if word in _NAMES:
+        return _NAMES[word]
     found = _TAG.match(word.replace("_", "-"))
     if found is None:
         return ""

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import regex
 import xxhash
 
 if TYPE_CHECKING:
@@ -22,10 +23,22 @@ NEAR = 3
 
 MAX_TEXT = 1_000_000  # characters of a page that the signatures based on words read
 _WORD = re.compile(r"[^\W_]+")
+# Java's letters and digits: no fractions or Roman numerals, and nothing that takes two of its characters.
+_JAVA_WORD = regex.compile(r"[[\p{L}\p{Nd}]--[\U00010000-\U0010FFFF]]+", regex.V1)
+_JAVA_LOWER = str.maketrans({"İ": "i", "Σ": "σ"})  # whose lower case depends on the context in Python
 _SHINGLE = 3
 # Odd 64-bit multipliers derived from the golden ratio and the square root of 2: their bits look random.
 _ODD_1 = 0x9E3779B97F4A7C15
 _ODD_2 = 0x6A09E667F3BCC909
+
+
+def signed_text(title: str, text: str) -> str:
+    """Return the text that the signatures read: as in Nutch, it begins with the title.
+
+    >>> signed_text("Tag: seals", "Nothing here."), signed_text("", "Nothing here.")
+    ('Tag: seals\\nNothing here.', 'Nothing here.')
+    """
+    return f"{title}\n{text}" if title else text
 
 
 def md5(body: bytes, url: str) -> bytes:
@@ -54,7 +67,7 @@ def text_profile(text: str, body: bytes, url: str, min_token: int = MIN_TOKEN, q
 
 def profile_lines(text: str, min_token: int = MIN_TOKEN, quant_rate: float = QUANT_RATE) -> list[str]:
     """Return the lines that ``text_profile`` signs: ``token count``, most frequent first."""
-    counts = Counter(token for token in _words(text) if len(token) > min_token)
+    counts = Counter(token for token in _java_words(text) if len(token) > min_token)
     if not counts:
         return []
     most = max(counts.values())
@@ -108,3 +121,13 @@ def distance(one: bytes, other: bytes) -> int:
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text[:MAX_TEXT].lower())
+
+
+def _java_words(text: str) -> list[str]:
+    """Return the words as Nutch splits and lowers them.
+
+    >>> _java_words("ΟΔΟΣ 5½ x²y")
+    ['οδοσ', '5', 'x', 'y']
+    """
+    text = text[:MAX_TEXT]
+    return _words(text) if text.isascii() else _JAVA_WORD.findall(text.translate(_JAVA_LOWER).lower())

@@ -66,5 +66,5 @@ class DocumentChain:
     def _begin(self, crawled: CrawledPage) -> Document:
         document = Document(id=crawled.page.url.text)
         boost = self._scoring.index(crawled.page.url, crawled.datum)
-        # Search back ends reject NaN and infinity, and a boost of 0 would hide the page.
-        return replace(document, boost=boost) if math.isfinite(boost) and boost > 0 else document
+        # Search back ends reject NaN and infinity.
+        return replace(document, boost=max(boost, 0.0)) if math.isfinite(boost) else document

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any, Final
 
+from scoter.core.language_tags import language_tag
 from scoter.core.page import VALUE_SEPARATOR
 from scoter.core.url import Url
 from scoter.nutch.records import NutchParse
@@ -46,7 +47,7 @@ def page_row(url: Url, parse: NutchParse, links: int) -> tuple[Any, ...]:
         None,
         None,
         parse.title or None,
-        _value(parse, _LANGUAGE) or None,
+        language_tag(_value(parse, _LANGUAGE)) or _value(parse, _LANGUAGE) or None,
         _header(parse, "content-type").partition(";")[0].strip().lower() or None,
         next(filter(None, (_value(parse, name) for name in _ENCODINGS)), None),
         None,

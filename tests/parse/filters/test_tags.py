@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.parse.filters.language_tags import language_tag, primary
+from scoter.core.language_tags import language_tag, primary
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,10 @@ from scoter.parse.filters.language_tags import language_tag, primary
         ("i-klingon", ""),
         ("xx", ""),
         ("jp", ""),
-        ("german", ""),
+        ("german", "de"),
+        ("Swedish", "sv"),
+        ("English (United States)", "en"),
+        ("gibberish", ""),
         ("{{ lang }}", ""),
         ("-", ""),
     ],

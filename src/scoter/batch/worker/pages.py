@@ -17,7 +17,7 @@ from scoter.core.metadata import PageMetadata
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.reply import Headers, Truncation
 from scoter.core.scoring import ScoringChain
-from scoter.core.signature import simhash
+from scoter.core.signature import signed_text, simhash
 from scoter.core.traps import links_hash, words_hash
 from scoter.core.url import Url
 from scoter.fetch.decode import DecodedBody, content_codings, decode
@@ -103,9 +103,8 @@ class PageProcessor:
         status = PARSED
         if page.refresh is not None and page.refresh.is_redirect:
             status, links = REDIRECT, self._refreshed(url, page.refresh.target, datum)
-        return self._page_rows(
-            page, content.media_type, status, self.sign(content, page.text), links, self._hashes(page, links)
-        )
+        signature = self.sign(content, signed_text(page.title, page.text))
+        return self._page_rows(page, content.media_type, status, signature, links, self._hashes(page, links))
 
     def _hashes(self, page: Page, links: Sequence[Outlink]) -> _PageHashes:
         """Return the hashes of a page: of its text for near-duplicates, of its words and links for traps."""

@@ -15,6 +15,7 @@ from scoter.cli.parsecheck.document import CheckedDocument
 from scoter.config import Config
 from scoter.core.chain import trace_filters, trace_normalize
 from scoter.core.page import Content, Outlink, Page
+from scoter.core.signature import signed_text
 from scoter.core.url import Url
 from scoter.errors import PluginError
 from scoter.parse import ContentParser, DropReason, LinkRules, Parsed, ParseFailed
@@ -86,7 +87,7 @@ def examine(config: Config, content: Content) -> Examination:
         encoding=_encoding(config, content, own),
         links=_links(config, rules, own),
         entries=tuple(_entry(rules, own, page) for page in entries),
-        signatures=_signatures(config, content, own.text),
+        signatures=_signatures(config, content, signed_text(own.title, own.text)),
         active_signature=active(POINTS["signature"], config)[0],
         first=first,
         again=again,

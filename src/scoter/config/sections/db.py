@@ -215,7 +215,7 @@ class CrawldbSettings(Section, frozen=True):
 
     signature_class: str = setting(
         "md5",
-        "Signature: md5, text-md5, text-profile, simhash, or a plug-in.",
+        "Signature: md5 of the body; text-md5, text-profile or simhash of title and text; or a plug-in.",
         nutch=SAME_NAME,
         example='"text-profile"',
     )

@@ -9,9 +9,9 @@ from typing import Any, Final, TypeAlias
 
 from msgspec import Struct, structs
 
+from scoter.core.language_tags import language_tag, primary
 from scoter.core.page import Content, Page
 from scoter.errors import ConfigError
-from scoter.parse.filters.language_tags import language_tag, primary
 from scoter.parse.mediatype import LANGUAGE
 from scoter.plugins import Setup
 

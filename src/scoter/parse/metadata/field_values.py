@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Final
 
 from scoter.core.dates import parse_date
+from scoter.core.language_tags import shortest
 from scoter.core.metadata import Author, Image, Media
 from scoter.core.url import Url, join
-from scoter.parse.filters.language_tags import shortest
 from scoter.parse.html.elements import TEXT_LEVEL
 
 LONGEST_TITLE: Final = 1_000
