@@ -152,18 +152,22 @@ def _add_argument(line: NutchLine, word: str, role: str) -> None:
             line.segments.append(Path(each).name)
 
 
-def _usage(positional: str = "", /, **groups: Mapping[str, str] | Sequence[str]) -> NutchUsage:
-    """Return a usage: ``flags`` and ``values`` by their spelling here, ``parts``, ``lost`` and ``implied`` options."""
-    options: dict[str, NutchOption] = {}
-    flags, values = dict(groups.get("flags", {})), dict(groups.get("values", {}))
-    options |= {name: NutchOption(0, scoter) for name, scoter in flags.items()}
+def _usage(
+    positional: str = "",
+    *,
+    flags: Mapping[str, str] = {},
+    values: Mapping[str, str] = {},
+    parts: Mapping[str, str] = {},
+    lost: Sequence[str] = (),
+    implied: Sequence[str] = (),
+) -> NutchUsage:
+    """Return a usage; ``flags`` and ``values`` give the spelling here, ``lost`` and ``implied`` the number of words."""
+    options = {name: NutchOption(0, scoter) for name, scoter in flags.items()}
     options |= {name: NutchOption(1, scoter) for name, scoter in values.items()}
-    options |= {name: NutchOption(1, part=part) for name, part in dict(groups.get("parts", {})).items()}
-    for kind in ("lost", "implied"):
-        for each in groups.get(kind, ()):
-            name, _, count = each.partition(" ")
-            words = REST if count == "*" else int(count or 0)
-            options[name] = NutchOption(words, is_implied=kind == "implied")
+    options |= {name: NutchOption(1, part=part) for name, part in parts.items()}
+    for each in (*lost, *implied):
+        name, _, count = each.partition(" ")
+        options[name] = NutchOption(REST if count == "*" else int(count or 0), is_implied=each in implied)
     return NutchUsage(tuple(positional.split()), options)
 
 

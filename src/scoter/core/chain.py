@@ -6,6 +6,7 @@ the same result. For the trace, a filter may have ``explain(url)`` and a normali
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
@@ -151,3 +152,16 @@ def _canonical(text: str) -> Url | None:
         return canonical(text)
     except UrlError:
         return None
+
+
+def takes(method: Callable[..., object], arguments: int) -> bool:
+    """Return whether a plug-in's method takes so many arguments; some extension points offer more than older plug-ins.
+
+    >>> takes(lambda url, datum: None, 2), takes(lambda url, datum: None, 3), takes(lambda *given: None, 3)
+    (True, False, True)
+    """
+    try:
+        inspect.signature(method).bind(*range(arguments))
+    except (TypeError, ValueError):  # a built-in function without a signature
+        return False
+    return True

@@ -11,7 +11,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from scoter.core.chain import takes
 from scoter.core.datum import CrawlDatum
+from scoter.core.document import CrawledPage, Document
 from scoter.core.page import Content, Outlink, Page
 from scoter.core.url import Url
 
@@ -19,6 +21,8 @@ DEPTH = "depth"
 MAX_DEPTH = "max_depth"
 SEED_DEPTH = 1
 DEFAULT_MAX_DEPTH = 1000
+_WITH_DOCUMENT = 5
+"""How many arguments the hook ``index`` takes if it wants to see the document."""
 
 
 class ScoringChain:
@@ -30,6 +34,7 @@ class ScoringChain:
     def __init__(self, filters: Sequence[tuple[str, Any]]) -> None:
         self._filters = tuple(each for _, each in filters)
         self._hooks: dict[str, list[Any]] = {}
+        self._by_document: tuple[list[Any], list[Any]] | None = None
 
     def _hooks_named(self, hook: str) -> list[Any]:
         found = self._hooks.get(hook)
@@ -84,10 +89,25 @@ class ScoringChain:
         return new
 
     def index(self, url: Url, datum: CrawlDatum, boost: float = 1.0) -> float:
-        """Return a document's boost."""
-        for hook in self._hooks_named("index"):
+        """Return a document's boost before its fields are known, by the filters that need only the record."""
+        for hook in self._index_hooks()[0]:
             boost = hook(url, datum, boost)
         return boost
+
+    def index_document(self, document: Document, crawled: CrawledPage) -> float:
+        """Return the boost of a document with all its fields, by the filters that want to see it."""
+        boost = document.boost
+        for hook in self._index_hooks()[1]:
+            boost = hook(crawled.page.url, crawled.datum, boost, document, crawled)
+        return boost
+
+    def _index_hooks(self) -> tuple[list[Any], list[Any]]:
+        """Return the hooks that need only the record, and those that want to see the document."""
+        if self._by_document is None:
+            hooks = self._hooks_named("index")
+            late = [hook for hook in hooks if takes(hook, _WITH_DOCUMENT)]
+            self._by_document = [hook for hook in hooks if hook not in late], late
+        return self._by_document
 
     def orphaned(self, url: Url, datum: CrawlDatum, now: datetime) -> CrawlDatum:
         """Update a record that nothing in a round links to."""

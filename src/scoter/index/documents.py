@@ -14,6 +14,8 @@ from scoter.core.document import CrawledPage, Document
 from scoter.core.scoring import ScoringChain
 from scoter.plugins import IndexingFilter, chain
 
+_BOOST = "boost"  # the field, if a filter has set it
+
 
 class FilterStep(Struct, frozen=True):
     """What an indexing filter did: the fields it set, changed and removed, or that it dropped the document."""
@@ -44,7 +46,7 @@ class DocumentChain:
             if document is None:
                 return None
             document = each.fill(document, crawled)
-        return document
+        return None if document is None else self._scored(document, crawled)
 
     def steps(self, crawled: CrawledPage) -> tuple[Document | None, list[FilterStep]]:
         """Return the document of a page, and what each filter did."""
@@ -61,10 +63,18 @@ class DocumentChain:
                 FilterStep(name, fields, changed, tuple(field for field in before if field not in after.fields))
             )
             document = after
-        return document, steps
+        return self._scored(document, crawled), steps
 
     def _begin(self, crawled: CrawledPage) -> Document:
         document = Document(id=crawled.page.url.text)
         boost = self._scoring.index(crawled.page.url, crawled.datum)
         # Search back ends reject NaN and infinity.
         return replace(document, boost=max(boost, 0.0)) if math.isfinite(boost) else document
+
+    def _scored(self, document: Document, crawled: CrawledPage) -> Document:
+        """Return a document with the boost that scoring filters give it after seeing its fields."""
+        boost = self._scoring.index_document(document, crawled)
+        if boost == document.boost or not math.isfinite(boost) or boost < 0:
+            return document
+        document = replace(document, boost=boost)
+        return document.with_fields({_BOOST: [boost]}) if _BOOST in document.fields else document

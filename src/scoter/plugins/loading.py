@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from scoter.config import Config, plugin_key, plugin_settings
 from scoter.core.bounded import BoundedMap
+from scoter.core.chain import takes
 from scoter.errors import ConfigError, PluginError, UserError, did_you_mean, nearest
 from scoter.plugins.points import COLUMN_HOOKS, POINTS, SCORING_HOOKS, Column, NoSettings, Point, ScoringFilter, Setup
 
@@ -201,12 +202,19 @@ def _wanted(hook: str) -> Any:
     return getattr(ScoringFilter, hook, None) or (lambda self, table: None)
 
 
+_OPTIONAL = {"index": 2}
+"""How many of the last parameters of a method a plug-in need not take."""
+
+
 def _wrong_call(found: type, name: str, wanted: Any) -> list[str]:
     parameters = list(inspect.signature(wanted).parameters)
+    own = getattr(found, name)
     if isinstance(inspect.getattr_static(found, name), staticmethod | classmethod):
         parameters = parameters[1:]
+    if name in _OPTIONAL and not takes(own, len(parameters)):
+        parameters = parameters[: -_OPTIONAL[name]]
     try:
-        inspect.signature(getattr(found, name)).bind(*parameters)
+        inspect.signature(own).bind(*parameters)
     except TypeError:
         return [f"{name}() must take ({', '.join(parameters)})"]
     except ValueError:  # a built-in function without a signature

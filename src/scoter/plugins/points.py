@@ -55,7 +55,12 @@ class PluginValue:
 
 
 class FetchProtocol(Protocol):
-    """Fetches one hop for URLs of the schemes it declares."""
+    """Fetches one hop for URLs of the schemes it declares.
+
+    ``fetch`` is called concurrently, for many requests at a time, on one event loop. If it has a second parameter,
+    ``datum: CrawlDatum | None = None``, it gets the URL's record in its fetch list; ``None`` for a robots.txt, and in
+    the live service.
+    """
 
     schemes: tuple[str, ...]
 
@@ -91,6 +96,9 @@ class ScoringFilter(Protocol):
     record have the prefix ``old_``, and the combined ones of the inlinks ``link_`` (``link_score`` is their sum). There
     and in ``orphaned_columns`` the column ``now`` is the current time.
 
+    ``index`` is called when the indexing filters have filled the document; ``crawled`` has the parsed page and its
+    inlinks. A filter whose ``index`` takes only the first three is called before them.
+
     A filter that sets the metadata of links in ``distribute`` declares ``carries_metadata = True``: a new record then
     starts with the metadata of its best link.
     """
@@ -106,7 +114,7 @@ class ScoringFilter(Protocol):
     def update(
         self, url: Url, old: CrawlDatum | None, new: CrawlDatum, links: Sequence[CrawlDatum], now: datetime
     ) -> CrawlDatum: ...
-    def index(self, url: Url, datum: CrawlDatum, boost: float) -> float: ...
+    def index(self, url: Url, datum: CrawlDatum, boost: float, document: Document, crawled: CrawledPage) -> float: ...
     def orphaned(self, url: Url, datum: CrawlDatum, now: datetime) -> CrawlDatum: ...
 
 

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from scoter.batch.cluster.link import DriverLink, LeaseLost
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.worker.process import FetchTask, FetchTaskReport, SegmentWorker, WorkerPlace
+from scoter.batch.worker.records import datum_of
 from scoter.config import Config
 from scoter.core.reply import Failed, Reason, Reply, Request
 from scoter.core.robots_cache import RobotsCache
@@ -110,7 +111,7 @@ class LeasedProtocols(Protocols):
     """
 
     def __init__(self, plugins: Sequence[tuple[str, FetchProtocol]], lease: ListLease, grace: float) -> None:
-        super().__init__(plugins)
+        super().__init__(plugins, datum_of)
         self._lease = lease
         self._grace = grace
         self._in_progress: set[asyncio.Task[Reply]] = set()

@@ -29,6 +29,7 @@ from scoter.batch.fetchlists.lists import list_number, read_requests
 from scoter.batch.worker.outcomes import OutcomeWriter
 from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import FetchPart
+from scoter.batch.worker.records import datum_of
 from scoter.config import Config
 from scoter.core.reply import Exchange
 from scoter.core.robots_cache import RobotsCache
@@ -97,9 +98,9 @@ class WorkerPipe(Protocol):
 class WorkerPlace:
     """Where a worker runs: on this machine, where it shares files with the others."""
 
-    def protocols(self, config: Config) -> Protocols | None:
-        """Return what makes requests, if not the configured plug-ins alone."""
-        return None
+    def protocols(self, config: Config) -> Protocols:
+        """Return what makes requests."""
+        return Protocols(chain("protocol", config), datum_of)
 
     def robots(self, task: FetchTask) -> AbstractContextManager[RobotsCache]:
         """Return the cache of robots.txt files."""

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, later
 from scoter.core.page import EMPTY, Outlink
-from scoter.core.reply import Headers
+from scoter.core.reply import Headers, Request
 from scoter.core.representative import REPRESENTATIVE, representative
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
@@ -127,6 +127,11 @@ _READERS: dict[int, Callable[[bytes], Any]] = {
     _TIME: lambda data: time.fromisoformat(data.decode()),
 }
 decode_context = _decoder.decode
+
+
+def datum_of(request: Request) -> CrawlDatum | None:
+    """Return the crawl datum of a request, or ``None`` for one that is not in a fetch list, such as a robots.txt."""
+    return decode_context(request.context).datum() if request.context else None
 
 
 Row: TypeAlias = tuple[Any, ...]

@@ -14,7 +14,9 @@ from msgspec.structs import replace
 from scoter.cli.parsecheck.document import CheckedDocument
 from scoter.config import Config
 from scoter.core.chain import trace_filters, trace_normalize
+from scoter.core.datum import CrawlDatum, DbStatus
 from scoter.core.page import Content, Outlink, Page
+from scoter.core.scoring import ScoringChain
 from scoter.core.signature import signed_text
 from scoter.core.url import Url
 from scoter.errors import PluginError
@@ -34,6 +36,8 @@ class LinkOutcome(Struct, frozen=True):
     target: Url | None
     dropped: DropReason | None = None
     detail: str = ""
+    score: float | None = None
+    """The share of the page's score that a kept link gets; ``None`` if the scoring filters drop it."""
 
 
 class InnerPage(Struct, frozen=True):
@@ -60,6 +64,8 @@ class Examination(Struct, frozen=True, kw_only=True):
     encoding: DetectedEncoding | None = None
     links: tuple[LinkOutcome, ...] = ()
     entries: tuple[InnerPage, ...] = ()
+    score: float = 0.0
+    """The score of the page as a seed."""
     signatures: Mapping[str, bytes] = {}
     active_signature: str = ""
     first: float = 0.0
@@ -69,6 +75,12 @@ class Examination(Struct, frozen=True, kw_only=True):
 def examine(config: Config, content: Content) -> Examination:
     """Parse content as a crawl would, and find out why the result is what it is."""
     config = replace(config, parse=replace(config.parse, store_text=True))
+    scoring = ScoringChain(chain("scoring", config))
+    datum = CrawlDatum(
+        status=DbStatus.UNFETCHED, interval=config.db.fetch_interval_default, score=config.db.score_injected
+    )
+    datum = scoring.injected(content.url, datum)
+    content = scoring.before_parsing(content.url, datum, content)
     with ContentParser(config) as parsing:
         began = time.perf_counter()
         outcome = parsing.parse(content)
@@ -81,11 +93,18 @@ def examine(config: Config, content: Content) -> Examination:
     if not isinstance(outcome, Parsed):
         return Examination(failure=outcome, first=first)
     rules = LinkRules(config)
-    own, *entries = outcome.pages
+    own, *entries = (scoring.after_parsing(page.url, content, page) for page in outcome.pages)
+    kept = rules.keep(own)
+    scored = scoring.distribute(own.url, datum, own, kept.links, kept.found)
+    scores = {link.target.text: link.score for link in scored}
     return Examination(
         page=own,
+        score=datum.score,
         encoding=_encoding(config, content, own),
-        links=_links(config, rules, own),
+        links=tuple(
+            replace(each, score=None if each.target is None else scores.get(each.target.text))
+            for each in _links(config, rules, own)
+        ),
         entries=tuple(_entry(rules, own, page) for page in entries),
         signatures=_signatures(config, content, signed_text(own.title, own.text)),
         active_signature=active(POINTS["signature"], config)[0],
@@ -189,6 +208,7 @@ def as_object(document: CheckedDocument, found: Examination | None) -> dict[str,
     if found is not None and found.page is not None:
         about |= {
             "encoding": found.encoding,
+            "score": found.score,
             "page": {**_page(found.page), "links": [_link(link) for link in found.links]},
             "entries": [_inner_object(each) for each in found.entries],
             "signatures": {name: value.hex() for name, value in found.signatures.items()},
@@ -236,6 +256,7 @@ def _link(outcome: LinkOutcome) -> dict[str, Any]:
         "kept_as": outcome.target and outcome.target.text,
         "dropped": outcome.dropped and outcome.dropped.value,
         "detail": outcome.detail or None,
+        "score": outcome.score,
     }
 
 

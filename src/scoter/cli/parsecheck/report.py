@@ -89,6 +89,7 @@ def lines(
     yield from _alternates(own)
     yield from _texts(own)
     yield from _links(own, found.links, all_links)
+    yield from _scores(found)
     yield from _entries(found.entries)
     yield from title("Signatures")
     for name, signature in found.signatures.items():
@@ -220,6 +221,16 @@ def _texts(page: Page) -> Iterator[TextLine]:
             yield TextLine(f"  {line}".rstrip())
 
 
+def _scores(found: Examination) -> Iterator[TextLine]:
+    """Say what the scoring filters give the page as a seed, and what its links get of it."""
+    yield from title("Score")
+    yield from fact("page", f"{found.score:.3g}", "as a seed")
+    given = sorted(outcome.score for outcome in found.links if outcome.score is not None)
+    if given:
+        shown = f"{given[0]:.3g}" if given[0] == given[-1] else f"{given[0]:.3g} to {given[-1]:.3g}"
+        yield from fact("links", shown, f"{count(len(given), 'link')} of {len(found.links):,}")
+
+
 def _links(page: Page, outcomes: tuple[LinkOutcome, ...], all_links: bool) -> Iterator[TextLine]:
     if not outcomes:
         return
@@ -238,6 +249,8 @@ def _links(page: Page, outcomes: tuple[LinkOutcome, ...], all_links: bool) -> It
             yield TextLine(
                 f"    {'':<{widest}}    {_DROP_REASONS.get(outcome.dropped.value, outcome.dropped.value)}{detail}"
             )
+        elif outcome.target is not None and outcome.score is None:
+            yield TextLine(f"    {'':<{widest}}    dropped by the scoring filters")
         elif outcome.target is not None and outcome.target.text != link.target.text:
             yield TextLine(f"    {'':<{widest}}    kept as {outcome.target.text}")
     yield from _more(len(outcomes) - most, "to see them: --all-links")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, get_args
 
+from scoter.core.chain import takes
+from scoter.core.datum import CrawlDatum
 from scoter.core.reply import Failed, Reason, Reply, Request
 from scoter.errors import ConfigError
 from scoter.plugins import FetchProtocol
@@ -18,9 +20,16 @@ class Protocols:
     """The innermost service of the stack: passes each request to a plug-in.
 
     A plug-in may define ``claims(request)`` to take single URLs of a scheme from another; they are asked in order.
+    ``datum_of`` returns the crawl datum of a request, for plug-ins whose ``fetch`` takes it.
     """
 
-    def __init__(self, chain: Sequence[tuple[str, FetchProtocol]]) -> None:
+    def __init__(
+        self,
+        chain: Sequence[tuple[str, FetchProtocol]],
+        datum_of: Callable[[Request], CrawlDatum | None] = lambda request: None,
+    ) -> None:
+        self._datum_of = datum_of
+        self._with_datum = frozenset(id(plugin) for _, plugin in chain if takes(plugin.fetch, 2))
         self._chain = tuple(plugin for _, plugin in chain)
         self._claiming = tuple(plugin for plugin in self._chain if hasattr(plugin, "claims"))
         self._by_scheme: dict[str, FetchProtocol] = {}
@@ -45,7 +54,10 @@ class Protocols:
                 plugin = self._by_scheme.get(request.url.scheme)
             if plugin is None:
                 return Failed(request.url, Reason.REFUSED_SCHEME, "no active protocol fetches it", blames_host=False)
-            reply = await plugin.fetch(request)
+            fetch: Any = plugin.fetch
+            reply = await (
+                fetch(request, self._datum_of(request)) if id(plugin) in self._with_datum else fetch(request)
+            )
             if not isinstance(reply, _REPLIES):
                 raise TypeError(f"{reply!r:.100} is not a reply")
             return reply
