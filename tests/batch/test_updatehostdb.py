@@ -1,14 +1,17 @@
 """updatehostdb: where each fact about a host comes from, and what an update keeps."""
+# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sys
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from tests.batch.crawls import NOW, Row, crawl_at, datum, write_crawldb, write_segment
 
@@ -16,7 +19,7 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import ROBOTS_CACHE, CrawlDir
 from scoter.batch.fetchlists.traps import TRAPS_FILE
 from scoter.batch.graph.tables import graph_tables
-from scoter.batch.hosts.lookups import HostChecks
+from scoter.batch.hosts.lookups import HostChecks, save_lookups
 from scoter.batch.updatehostdb import HostdbResult, updatehostdb
 from scoter.config import Config, load
 from scoter.core.robots_cache import StoredRobots
@@ -414,3 +417,22 @@ def _batch(rows: list[Row], schema: Any) -> Any:
     import pyarrow as pa  # type: ignore[import-untyped]
 
     return pa.RecordBatch.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
+
+
+def test_lookups_end_when_their_time_is_over(tmp_path: Path) -> None:
+    times = itertools.count()
+    config = load(None, {}, ["hostdb.lookup_time_limit=3s", "hostdb.num_resolvers_threads=1"])
+    names = Names()
+
+    source, counts = save_lookups(
+        [f"{name}.org" for name in "abcdefg"],
+        config,
+        tmp_path / "lookups.parquet",
+        now=NOW,
+        resolver=names,
+        clock=lambda: float(next(times)),  # a second passes whenever somebody looks
+    )
+
+    assert (counts.found, counts.left) == (2, 5)
+    assert len(names.asked) == 2
+    assert sum(len(pq.read_table(file)) for file in source.files) == 2

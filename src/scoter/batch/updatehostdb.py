@@ -56,6 +56,8 @@ class HostdbResult(Struct, frozen=True, kw_only=True):
     """Names that do not exist."""
     unanswered: int = 0
     """Names about which no name server gave an answer; what was known about them is kept."""
+    left: int = 0
+    """Hosts that were due for a lookup, but left to the next update (``hostdb.lookup_time_limit``)."""
 
 
 def pending(crawl: CrawlDir, *, rebuild: bool = False) -> list[Segment]:
@@ -118,7 +120,7 @@ def updatehostdb(
         if (robots := save_robots(crawl, config, folder / "robots.parquet")) is not None:
             inputs[records.ROBOTS] = robots
         inputs |= _graph_inputs(crawl, engine, folder) | _trap_inputs(crawl, folder)
-        found = missing = unanswered = 0
+        found = missing = unanswered = left = 0
         if wanted.is_any:
             due = due_hosts(
                 engine, inputs[records.COUNTS], old.source, inputs.get(records.FETCHES), wanted, timestamp(now)
@@ -127,7 +129,7 @@ def updatehostdb(
             file = folder / "checks.parquet"
             answers, counts = save_lookups(hosts, config, file, now=now, resolver=resolver, on_progress=on_lookup)
             inputs[records.CHECKS] = answers
-            found, missing, unanswered = counts.found, counts.missing, counts.unanswered
+            found, missing, unanswered, left = counts.found, counts.missing, counts.unanswered, counts.left
         shown, version = ",".join(map(str, percentiles)), _crawldb_version(crawl)
         rules = records.HostdbRules(
             percentiles=percentiles,
@@ -151,6 +153,7 @@ def updatehostdb(
         found=found,
         missing=missing,
         unanswered=unanswered,
+        left=left,
     )
 
 

@@ -48,8 +48,9 @@ def updatehostdb(
     """Update the hostdb: one record per host.
 
     Counts the URLs of the crawldb by host and status, adds the requests of segments that are not in the hostdb yet, and
-    takes over robots.txt facts and the ranks of the host graph. Host names that have not answered a request are looked
-    up, as the hostdb.check_* settings or the options say.
+    takes over robots.txt facts and the ranks of the host graph. The names of all hosts that have not answered a request
+    are looked up in DNS, hostdb.num_resolvers_threads at a time and for at most hostdb.lookup_time_limit. The settings
+    hostdb.check_* and the options --check-* choose among them; --no-check looks up none.
 
     \b
     Example:
@@ -109,6 +110,8 @@ def _remark_lookups(done: HostdbResult) -> None:
     looked_up = done.found + done.missing + done.unanswered
     if looked_up:
         remark(f"Looked up {count(looked_up, 'host')}: {done.found:,} found, {done.missing:,} without an address")
+    if done.left:
+        remark(f"Left {count(done.left, 'host')} to the next update, after hostdb.lookup_time_limit.")
     if done.unanswered:
         what = (
             "no name server answered" if done.unanswered == looked_up else f"no answer for {done.unanswered:,} of them"

@@ -3,12 +3,15 @@
 A host that answered a request needs no lookup. A name that does not exist is a failure; a name server that does not
 answer is not, because a crawler without a network would otherwise take all hosts for dead. A failed host is looked up
 again after ``hostdb.recheck_interval`` times the number of its failures.
+
+Lookups are bounded: ``hostdb.num_resolvers_threads`` at a time, ``hostdb.lookup_time_limit`` in all.
 """
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -55,6 +58,8 @@ class LookupCounts(Struct):
     found: int = 0
     missing: int = 0
     unanswered: int = 0
+    left: int = 0
+    """Hosts that were due, but not looked up within ``hostdb.lookup_time_limit``."""
 
 
 def due_hosts(
@@ -88,8 +93,9 @@ def save_lookups(
     now: datetime,
     resolver: Resolver | None = None,
     on_progress: Callable[[int], None] = lambda done: None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[TableSource, LookupCounts]:
-    """Look up hosts, a bounded number at a time, and save the answers."""
+    """Look up hosts, a bounded number at a time and for a bounded time, and save the answers."""
     counts = LookupCounts()
     guard = Guard(config)
     # A proxy resolves names itself, and ``fetch.connect_to`` replaces them.
@@ -100,7 +106,8 @@ def save_lookups(
     )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         limit = config.hostdb.num_resolvers_threads
-        asking = _Asking(runner, resolver, limit, counts, now, on_progress)
+        until = clock() + config.hostdb.lookup_time_limit.total_seconds()
+        asking = _Asking(runner, resolver, limit, counts, now, on_progress, lambda: clock() >= until)
         write_batches(file, CHECKS, asking.batches(names))
     return file_source(file, CHECKS), counts
 
@@ -119,6 +126,7 @@ class _Asking:
         counts: LookupCounts,
         now: datetime,
         on_progress: Callable[[int], None],
+        is_late: Callable[[], bool],
     ) -> None:
         self._runner = runner
         self._resolver = resolver
@@ -126,6 +134,7 @@ class _Asking:
         self._counts = counts
         self._now = now
         self._on_progress = on_progress
+        self._is_late = is_late
         self._done = 0
 
     def batches(self, names: Iterator[str]) -> Iterator[Any]:
@@ -147,6 +156,9 @@ class _Asking:
 
         async def ask(name: str) -> str:
             async with slots:
+                if self._is_late():
+                    self._counts.left += 1
+                    return ""
                 return self._count(await (resolver or own).resolve(name))  # type: ignore[union-attr]
 
         try:

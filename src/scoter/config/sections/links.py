@@ -122,6 +122,10 @@ class HostdbSettings(Section, frozen=True):
         at_least=0,
     )
     num_resolvers_threads: int = setting(25, "Concurrent lookups.", nutch=SAME_NAME, at_least=1, at_most=10_000)
+    lookup_time_limit: timedelta = setting(
+        timedelta(minutes=10),
+        "Time after which an update starts no more lookups; the other hosts are looked up by the next one.",
+    )
     check_failed: bool = setting(True, "Look up failed hosts again.", nutch=SAME_NAME)
     check_new: bool = setting(True, "Look up hosts that never answered and were never looked up.", nutch=SAME_NAME)
     check_known: bool = setting(True, "Look up known hosts again.", nutch=SAME_NAME)
