@@ -21,7 +21,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.linkdb import merge_links, popular_urls, unnest_inlinks, weighted
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.urls.chains import UrlChains
-from scoter.batch.urls.parsed_links import read_links
+from scoter.batch.urls.parsed_links import read_links, without_adjustments
 from scoter.config import Config
 from scoter.config.sections.links import LinkdbSettings
 from scoter.engine import Engine
@@ -103,8 +103,8 @@ def _check(segment: Segment, applied: frozenset[str], force: bool) -> None:
 
 def _wanted(links: Rows, config: LinkdbSettings, segment: int) -> Rows:
     """Return the links of a segment that the settings keep, with the segment's number."""
-    if config.ignore_internal_links:
-        links = links.filter(~_is_internal(links))
+    # A link of a page to itself is internal.
+    links = links.filter(~_is_internal(links)) if config.ignore_internal_links else without_adjustments(links)
     if config.ignore_external_links:
         links = links.filter(_is_internal(links))
     anchor = links.anchor.substr(0, config.max_anchor_length)

@@ -38,6 +38,10 @@ class Content(Struct, frozen=True, kw_only=True):
     truncated: bool = False
 
 
+ADJUSTMENT = "adjustment"
+"""The kind of a link of a page to itself by which a scoring filter adjusts the page's own record; no page has it."""
+
+
 class Outlink(Struct, frozen=True, kw_only=True, gc=False):
     """A link on a page: its target, its anchor text, and what it passes on to the target.
 

@@ -99,6 +99,9 @@ class ScoringFilter(Protocol):
     ``index`` is called when the indexing filters have filled the document; ``crawled`` has the parsed page and its
     inlinks. A filter whose ``index`` takes only the first three is called before them.
 
+    ``distribute`` may also adjust the page itself, by returning a link to it of the kind ``ADJUSTMENT``
+    (``scoter.core.page``). An update combines its score and columns with those of the inlinks; no other table shows it.
+
     A filter that sets the metadata of links in ``distribute`` declares ``carries_metadata = True``: a new record then
     starts with the metadata of its best link.
     """

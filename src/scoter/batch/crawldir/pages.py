@@ -25,7 +25,7 @@ from scoter.batch.crawldir.segment import Segment, segment_sources
 from scoter.config import Config
 from scoter.core.document import CrawledPage, Inlink
 from scoter.core.metadata import PageMetadata
-from scoter.core.page import EMPTY, Alternate, Heading, Outlink, Page
+from scoter.core.page import ADJUSTMENT, EMPTY, Alternate, Heading, Outlink, Page
 from scoter.core.url import Url, canonical
 from scoter.engine import Engine, TableSource, file_source, source_of
 from scoter.engine.port import Rows, save_source
@@ -304,6 +304,7 @@ def _page(row: Mapping[str, Any], url: Url) -> Page:
                 kind=each["kind"] or "a",
             )
             for each in row.get("links") or ()
+            if each["kind"] != ADJUSTMENT
         ),
     )
 

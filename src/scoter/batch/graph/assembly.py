@@ -21,7 +21,7 @@ from scoter.batch.graph.links import marks
 from scoter.batch.graph.tables import NO_NODE
 from scoter.batch.graph.urls import NumberedUrls, number_urls
 from scoter.batch.graph.values import Ids, Numbers, write_file
-from scoter.batch.urls.parsed_links import ParsedLinks
+from scoter.batch.urls.parsed_links import ParsedLinks, without_adjustments
 from scoter.config.sections.links import LinkSettings
 from scoter.core.datum import FetchStatus, short_name
 from scoter.engine import Engine, TableSource, source_of
@@ -97,7 +97,9 @@ def find_links(
 
 def _numbered_links(engine: Engine, parsed: ParsedLinks, urls: NumberedUrls) -> Iterator[tuple[list[Ids], Any]]:
     read = [
-        engine.read(source_of(each, ("source", "url", "anchor"))).mutate(segment=ibis.literal(place, "int32"))
+        without_adjustments(engine.read(source_of(each, ("source", "url", "anchor", "kind"))))
+        .drop("kind")
+        .mutate(segment=ibis.literal(place, "int32"))
         for each, place in zip(parsed.links, parsed.places, strict=True)
     ]
     return urls.numbered(engine, ibis.union(*read), ("source", "url"))

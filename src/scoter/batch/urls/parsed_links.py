@@ -13,10 +13,11 @@ from msgspec import Struct
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
+from scoter.core.page import ADJUSTMENT
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows, save_source
 
-_LINK = ("source", "url", "key", "host", "anchor")
+_LINK = ("source", "url", "key", "host", "anchor", "kind")
 _PAGE = pa.schema([("source", pa.utf8()), ("key", pa.utf8()), ("segment", pa.int32())])
 
 
@@ -86,3 +87,8 @@ def _parsed(engine: Engine, pages: Sequence[TableSource]) -> Rows:
         rows = rows.filter(rows.parse_status == "success")
         found.append(rows.select(source="url", key="key", segment=ibis.literal(number, "int32")))
     return ibis.union(*found)
+
+
+def without_adjustments(links: Rows) -> Rows:
+    """Return the links without those by which scoring filters adjust a page's own record."""
+    return links.filter(links.kind.fill_null("") != ADJUSTMENT)

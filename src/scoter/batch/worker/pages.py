@@ -14,7 +14,7 @@ from scoter.batch.worker.records import PageRows, Row
 from scoter.config import Config
 from scoter.core.datum import CrawlDatum
 from scoter.core.metadata import PageMetadata
-from scoter.core.page import Content, Outlink, Page
+from scoter.core.page import ADJUSTMENT, Content, Outlink, Page
 from scoter.core.reply import Headers, Truncation
 from scoter.core.scoring import ScoringChain
 from scoter.core.signature import signed_text, simhash
@@ -114,7 +114,7 @@ class PageProcessor:
         return (
             signed64(simhash(text)) if self._simhash else None,
             words_hash(page.url, page.title, text),
-            links_hash(page.url, [link.target.text for link in links]),
+            links_hash(page.url, [link.target.text for link in links if link.kind != ADJUSTMENT]),
         )
 
     def _entries(self, datum: CrawlDatum, content: Content, own: Page, entries: Sequence[Page]) -> list[PageRows]:
@@ -155,7 +155,8 @@ class PageProcessor:
         hashes: _PageHashes = _NO_HASHES,
         part_of: str | None = None,
     ) -> PageRows:
-        data = _data(page, media_type, status, signature, len(links), hashes, part_of)
+        count = sum(link.kind != ADJUSTMENT for link in links)
+        data = _data(page, media_type, status, signature, count, hashes, part_of)
         if not self._store_text:
             return PageRows(data, None, links)
         url, text, main_text, markdown = page.url, page.text, page.main_text, page.markdown
