@@ -270,7 +270,7 @@ class DeliveryInfo(Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    tenant: str
+    tenant: str = ""
     callback: str
     message: str
     url: str
@@ -371,7 +371,7 @@ class KeyInfo(Struct, frozen=True, kw_only=True):
     rate: float | None
     created: Instant
     last_used: Instant | None
-    tenant: str
+    tenant: str = ""
 
 
 class NewKey(KeyInfo, frozen=True, kw_only=True):

@@ -166,9 +166,11 @@ class AsyncClient:
         """Return all API keys of the service; this and the next two methods require the scope admin."""
         return await self._run(calls.keys())
 
-    async def make_key(self, name: str, scopes: Iterable[KeyScope], *, rate: float | None = None) -> NewKey:
+    async def make_key(
+        self, name: str, scopes: Iterable[KeyScope], *, rate: float | None = None, tenant: str = ""
+    ) -> NewKey:
         """Create an API key; ``rate`` is in requests per second. Its token is shown only once."""
-        return await self._run(calls.make_key(name, scopes, rate))
+        return await self._run(calls.make_key(name, scopes, rate, tenant))
 
     async def revoke_key(self, id: str) -> KeyInfo:  # noqa: A002  the API's own name
         """Revoke an API key at once."""

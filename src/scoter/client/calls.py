@@ -235,10 +235,12 @@ def keys() -> Steps[list[KeyInfo]]:
     return read_answer((yield ApiCall("GET", "/v1/keys")), KeyList).keys
 
 
-def make_key(name: str, scopes: Iterable[KeyScope], rate: float | None) -> Steps[NewKey]:
+def make_key(name: str, scopes: Iterable[KeyScope], rate: float | None, tenant: str) -> Steps[NewKey]:
     if isinstance(scopes, str):
         raise UsageError("scopes is a string, not a list of scopes", hint=f"Write scopes=[{scopes!r}].")
-    order = {"name": _encodable(name), "scopes": list(scopes), "rate": rate}
+    order: dict[str, Any] = {"name": _encodable(name), "scopes": list(scopes), "rate": rate}
+    if tenant:  # an older service knows no tenants
+        order["tenant"] = _encodable(tenant)
     answer = yield ApiCall("POST", "/v1/keys", msgspec.json.encode(order), once=True)
     return read_answer(answer, NewKey)
 
