@@ -297,7 +297,7 @@ class ServiceMetrics:
         counters = (self.requests, self.messages, self.refusals, self.urls, self.robots, self.errors, self.bytes)
         tenants = (self.tenant_messages, self.tenant_urls, self.tenant_deliveries)
         others = (self.refused, self.deliveries, self.request_seconds, self.stages)
-        return [*counters, *others, *(each for each in tenants if each.values), *self._readings]
+        return [*counters, *others, *tenants, *self._readings]
 
     def text(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
