@@ -30,6 +30,8 @@ import difflib
 import shlex
 from collections.abc import Iterable
 
+from scoter.secrets import without_userinfo
+
 
 class ScoterError(Exception):
     """Anything Scoter raises on purpose."""
@@ -41,10 +43,11 @@ class UserError(ScoterError):
     exit_code = 2
 
     def __init__(self, message: str, *, where: str = "", hint: str = "") -> None:
-        self.message = message
-        self.where = where
-        self.hint = hint
-        super().__init__(message)
+        # Object stores and servers are named by URLs, which may contain passwords.
+        self.message = without_userinfo(message)
+        self.where = without_userinfo(where)
+        self.hint = without_userinfo(hint)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.message}" if self.where else self.message

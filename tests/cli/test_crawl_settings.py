@@ -10,7 +10,8 @@ from tests.cli.conftest import Run
 
 from scoter.cli.invocation import Invocation
 from scoter.config import load_with_origins
-from scoter.config.show import recorded_toml, secrets
+from scoter.config.show import effective_toml, recorded_toml, secrets
+from scoter.errors import UserError
 
 
 @pytest.fixture
@@ -172,3 +173,18 @@ def test_recorded_settings_load_as_they_were_with_absolute_paths_and_without_sec
     assert again.config.fetch == given.config.fetch
     assert (again.config.agent.name, again.config.db) == ("2.0", given.config.db)
     assert again.origins.keys() == given.origins.keys() - {"http.proxy_password"}
+
+
+def test_headers_with_credentials_are_neither_recorded_nor_shown() -> None:
+    given = load_with_origins(None, {}, ['http.headers=["Authorization: Bearer hunter2", "DNT: 1"]'])
+    harmless = load_with_origins(None, {}, ['http.headers=["DNT: 1"]'])
+
+    assert "hunter2" not in recorded_toml(given) + effective_toml(given)
+    assert secrets(given) == ["http.headers"]
+    assert "DNT: 1" in recorded_toml(harmless)
+
+
+def test_error_messages_have_no_passwords_of_urls() -> None:
+    error = UserError("cannot read http://me:hunter2@a.test/", where="s3://me:hunter2@b/", hint="ftp://me:hunter2@c/")
+
+    assert str(error) == "s3://***@b/: cannot read http://***@a.test/\nftp://***@c/"

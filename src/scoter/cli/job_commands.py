@@ -13,6 +13,7 @@ from scoter.batch.crawldir.directory import MARKER
 from scoter.batch_api import MAX_SEEDS, CommandInfo, CommandOption
 from scoter.cli.invocation import Invocation
 from scoter.cli.main import COMMANDS, MODULES, load_command
+from scoter.config.sources import PREFIX
 from scoter.config.trust import settable_by_others
 from scoter.errors import UrlError, UserError, did_you_mean
 from scoter.web.batch.commands import OrderError
@@ -105,9 +106,17 @@ class ClickCatalogue:
                 value = _checked(known[name], options[name])
                 into = last if isinstance(parameter, click.Argument) else before
                 into += _argument(parameter, value, directory, save_list)
-        arguments = [command, "--json", *overrides, *before, "--", *last]
-        self._parse(command, arguments[1:], directory, settings)
-        return arguments
+        arguments = ["--json", *before, "--", *last]
+        self._parse(command, [*overrides, *arguments], directory, settings)
+        return [command, *arguments]
+
+    def environment(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        given = [*self._given.overrides, *(self._override(name, value)[2:] for name, value in settings.items())]
+        found: dict[str, str] = {}
+        for each in given:
+            name, _, text = each.partition("=")
+            found[PREFIX + name.strip().upper().replace("-", "_").replace(".", "__")] = text.strip()
+        return found
 
     def _override(self, name: str, value: Any) -> str:
         if name not in self._settings:

@@ -89,10 +89,10 @@ def command(folder: str, host: str, port: int, **keys: Any) -> int:
 
 
 def _program(options: Invocation) -> Sequence[str]:
-    """Return the start of every job's command line, with the settings of this command."""
+    """Return the start of every job's command line; its settings are in its environment."""
     given = [] if options.config_file is None else ["-c", str(options.config_file.absolute())]
     given += ["--trust-settings"] if options.trust_settings else []
-    return [sys.executable, "-m", "scoter.cli.main", *given, *(f"-D{each}" for each in options.overrides)]
+    return [sys.executable, "-m", "scoter.cli.main", *given]
 
 
 def _configuration(options: Invocation, root: Path) -> Callable[[str], Config]:

@@ -14,6 +14,7 @@ from scoter.config.sections import SECTIONS, fields
 from scoter.config.settings import Field, fields_of
 from scoter.config.sources import DEFAULT, GivenValue
 from scoter.config.values import accepts, quoted, read, write
+from scoter.secrets import has_secret, sounds_secret
 
 _WIDTH = 100
 _HIDDEN = "(hidden)"
@@ -45,7 +46,7 @@ def rows(loaded: Loaded) -> list[SettingRow]:
     ]
     for name, table in sorted(loaded.config.plugin.items()):
         for key, given in table.items():
-            value = _HIDDEN if _sounds_secret(key) else toml_value(given.value)
+            value = _HIDDEN if sounds_secret(key) else toml_value(given.value)
             found.append(SettingRow(f"plugin.{name}.{key}", value, str(given.origin), "", "", ()))
     return found
 
@@ -67,7 +68,7 @@ def effective_toml(loaded: Loaded, plugin_names: Mapping[str, str] = MappingProx
     for name, table in sorted(loaded.config.plugin.items()):
         lines += ["", f"[plugin.{toml_key(plugin_names.get(name, name))}]"]
         for key, given in table.items():
-            hidden = _sounds_secret(key)
+            hidden = sounds_secret(key)
             line = f"# {toml_key(key)} = {_HIDDEN}" if hidden else f"{toml_key(key)} = {toml_value(given.value)}"
             lines.append(f"{line}  # {given.origin}")
     return "\n".join(lines[1:]) + "\n"
@@ -81,7 +82,7 @@ def recorded_toml(loaded: Loaded, plugins: Mapping[str, type[msgspec.Struct]] = 
     lines: list[str] = []
     for section, struct in SECTIONS.items():
         given = [field for field in fields_of(section, struct) if field.name in loaded.origins]
-        kept = [f"{field.key} = {_value(field, loaded)}" for field in given if not field.setting.secret]
+        kept = [f"{field.key} = {_value(field, loaded)}" for field in given if not _is_hidden(field, loaded)]
         kept += [f"{toml_key(key)} = {toml_value(value)}" for key, value in _ignored(loaded, section)]
         if kept:
             lines += ["", f"[{section}]", *kept]
@@ -90,7 +91,7 @@ def recorded_toml(loaded: Loaded, plugins: Mapping[str, type[msgspec.Struct]] = 
         name, declared = structs.get(key, (key, None))
         known = {field.key: field for field in fields_of(f"plugin.{name}", declared)} if declared else {}
         kept = [
-            f"{toml_key(each)} = {_written(known.get(each), table[each])}" for each in table if not _sounds_secret(each)
+            f"{toml_key(each)} = {_written(known.get(each), table[each])}" for each in table if not sounds_secret(each)
         ]
         lines += ["", f"[plugin.{toml_key(name)}]", *kept]
     for table in sorted({item.name.rpartition(".")[0] for item in loaded.ignored if item.name.startswith("plugin.")}):
@@ -110,9 +111,9 @@ def _ignored(loaded: Loaded, section: str) -> Iterator[tuple[str, Any]]:
 
 def secrets(loaded: Loaded) -> list[str]:
     """Return the names of the secrets that were given."""
-    own = [field.name for field in fields().values() if field.setting.secret and field.name in loaded.origins]
+    own = [field.name for field in fields().values() if field.name in loaded.origins and _is_hidden(field, loaded)]
     tables = loaded.config.plugin.items()
-    return own + [f"plugin.{name}.{key}" for name, table in tables for key in table if _sounds_secret(key)]
+    return own + [f"plugin.{name}.{key}" for name, table in tables for key in table if sounds_secret(key)]
 
 
 def _written(field: Field | None, given: GivenValue) -> str:
@@ -184,12 +185,8 @@ def _value(field: Field, loaded: Loaded) -> str:
 
 
 def _is_hidden(field: Field, loaded: Loaded) -> bool:
-    return field.setting.secret and loaded.config.value(field.name) != field.default
-
-
-def _sounds_secret(key: str) -> bool:
-    # The declarations of plug-ins are unknown here, so go by the name.
-    return any(word in key.lower() for word in ("password", "secret", "token", "api_key"))
+    value = loaded.config.value(field.name)
+    return (field.setting.secret and value != field.default) or has_secret(field.name, value)
 
 
 def _origin(field: Field, loaded: Loaded) -> str:

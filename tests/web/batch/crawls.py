@@ -80,7 +80,7 @@ class BatchBench:
         given = Invocation()
         given.overrides = list(overrides)
         catalogue = ClickCatalogue(given)
-        command = [sys.executable, "-m", "scoter.cli.main", *(f"-D{each}" for each in overrides)]
+        command = [sys.executable, "-m", "scoter.cli.main"]
         self.jobs = Jobs(self.folder, catalogue, program or command, clock=self.clock, **changes)
         self.schedules = Schedules(self.folder.state, self.jobs, clock=self.clock)
         self.keys = MemoryStores().keys

@@ -195,7 +195,11 @@ def _one_line(text: str) -> str:
 
 _END = b"\r\n\r\n"
 _FRAMING = re.compile(rb"(?im)^(transfer-encoding|content-length)([ \t]*:[ \t]*)([^\r\n]*)")
-_SECRET = re.compile(rb"(?im)^(authorization|proxy-authorization|cookie)[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*")
+_SECRET = re.compile(
+    rb"(?im)^([\w-]*(?:authorization|cookie|token|secret|passw|api-?key|access-?key|credential)[\w-]*)"
+    rb"[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*"
+)
+_SECRET_WORDS = (b"authorization", b"cookie", b"token", b"secret", b"passw", b"key", b"credential")
 _LINE_END = re.compile(rb"\r?\n")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _STATUS = re.compile(rb"\S+[ \t]+([0-9]{3})(?![0-9])")
@@ -232,7 +236,7 @@ def archived_request(head: bytes) -> bytes:
     """
     whole = _whole(head)
     plain = whole.lower()
-    if b"authorization" not in plain and b"\ncookie" not in plain:
+    if not any(word in plain for word in _SECRET_WORDS):
         return whole
     return _SECRET.sub(rb"\1: removed\r", whole)
 

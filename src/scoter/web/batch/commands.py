@@ -43,5 +43,12 @@ class CommandCatalogue(Protocol):
     ) -> Sequence[str]:
         """Return the command line of a job, or raise ``OrderError``.
 
-        ``save_list`` writes a list of URLs to a file: no option names a file of the server.
+        Settings are not part of it: ``environment`` has them. ``save_list`` writes a list of URLs to a file: no option
+        names a file of the server.
+        """
+
+    def environment(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the settings of the server and of a job as environment variables.
+
+        Other users of the machine can read the command line of a process, but not its environment.
         """

@@ -28,6 +28,7 @@ import msgspec
 from msgspec import Struct
 
 from scoter.batch_api import JobInfo, JobState
+from scoter.secrets import without_userinfo
 from scoter.store.disk import disk_errors, try_lock
 from scoter.store.tables.local import LocalStorage
 
@@ -141,7 +142,7 @@ class JobFiles:
 
     def last_lines(self, most: int = _LAST_LINES) -> list[str]:
         """Return the end of the log."""
-        return _tail(self.log).decode("utf-8", "replace").splitlines()[-most:]
+        return without_userinfo(_tail(self.log).decode("utf-8", "replace")).splitlines()[-most:]
 
     def info(self, record: JobRecord, *, details: bool = False) -> JobInfo:
         """Return the job as the API shows it; ``details`` adds the end of the log and the result."""
@@ -164,7 +165,7 @@ class JobFiles:
 
     def _result(self) -> Any:
         """Return the last object that the job printed."""
-        lines = _tail(self.result).splitlines()
+        lines = without_userinfo(_tail(self.result).decode("utf-8", "replace")).splitlines()
         with suppress(msgspec.DecodeError, UnicodeDecodeError):
             return msgspec.json.decode(lines[-1]) if lines else None
         return None

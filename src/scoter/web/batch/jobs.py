@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from scoter.batch_api import JobInfo
 from scoter.core.bounded import BoundedMap
 from scoter.errors import Unavailable, UsageError, UserError
+from scoter.secrets import masked
 from scoter.store.disk import disk_error, try_lock
 from scoter.store.tables.storage import Holder
 from scoter.web.batch.commands import IMPORTING, CommandCatalogue
@@ -115,14 +116,14 @@ class Jobs:
                 id=files.id,
                 crawl=request.crawl,
                 command=request.command,
-                options={name: _shortened(value) for name, value in request.options.items()},
-                settings=dict(request.settings),
+                options={name: masked(name, _shortened(value)) for name, value in request.options.items()},
+                settings={name: masked(name, value) for name, value in request.settings.items()},
                 started=now,
                 schedule=request.schedule,
                 owner=request.owner,
             )
             files.write(record)
-            pid = self._spawn(files, arguments)
+            pid = self._spawn(files, arguments, self._catalogue.environment(request.settings))
             self._children[files.id] = pid
             try:
                 files.write(replace(record, pid=pid))
@@ -139,7 +140,7 @@ class Jobs:
             raise
         return files.info(record)
 
-    def _spawn(self, files: JobFiles, arguments: Sequence[str]) -> int:
+    def _spawn(self, files: JobFiles, arguments: Sequence[str], environment: Mapping[str, str]) -> int:
         lock = os.open(files.lock, os.O_CREAT | os.O_RDWR, 0o600)
         try:
             try_lock(lock)
@@ -149,6 +150,7 @@ class Jobs:
                     stdin=subprocess.DEVNULL,
                     stdout=result,
                     stderr=log,
+                    env={**os.environ, **environment},
                     start_new_session=True,
                     pass_fds=(lock,),
                 )

@@ -28,6 +28,7 @@ import uvloop
 
 from scoter.errors import UserError
 from scoter.live.background import DEFECT, VitalTasks
+from scoter.secrets import without_userinfo
 from scoter.web.service.plan import ServicePlan
 
 USER_ERROR: Final = 2
@@ -147,9 +148,19 @@ def _receive_exactly(link: socket.socket, length: int) -> bytes:
     return found
 
 
+def _mask_passwords(record: logging.LogRecord) -> bool:
+    """Mask user names and passwords of URLs in a log record."""
+    text = record.getMessage()
+    if (shown := without_userinfo(text)) != text:
+        record.msg, record.args = shown, ()
+    return True
+
+
 def configure_logging(level: str) -> None:
     """Log to stderr, one line per event."""
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_mask_passwords)
     for library in ("uvicorn", "botocore"):
         logging.getLogger(library).setLevel(max(logging.WARNING, logging.getLevelName(level)))
 

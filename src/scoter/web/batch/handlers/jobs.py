@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch_api import (
@@ -20,6 +21,7 @@ from scoter.batch_api import (
     StopOrder,
 )
 from scoter.errors import ScoterError
+from scoter.secrets import masked
 from scoter.web.asgi import ApiRequest, ApiResponse
 from scoter.web.batch.commands import CREATING, IMPORTING, OrderError
 from scoter.web.batch.handlers.crawls import CRAWL_PATH, remove_empty
@@ -122,7 +124,7 @@ async def stop_job(services: BatchServices, call: ApiRequest[StopOrder]) -> Hand
 @route("GET", _SCHEDULES, {200: ResponseSpec("The schedules.", ScheduleList)})
 async def list_schedules(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
     """List the recurring jobs."""
-    return ApiResponse(msgspec.json.encode(ScheduleList(services.schedules.all())))
+    return ApiResponse(msgspec.json.encode(ScheduleList([_shown(each) for each in services.schedules.all()])))
 
 
 @route(
@@ -138,16 +140,23 @@ async def create_schedule(services: BatchServices, call: ApiRequest[ScheduleOrde
     if call.body.command in IMPORTING:
         raise OrderError("an import makes a new crawl, so it cannot be repeated", pointer="/command")
     made = services.schedules.add(call.body, services.folder.path(call.body.crawl))
-    return ApiResponse(msgspec.json.encode(made), 201)
+    return ApiResponse(msgspec.json.encode(_shown(made)), 201)
 
 
 @route("GET", _SCHEDULES + "/{id}", {200: ResponseSpec("The schedule.", ScheduleInfo)})
 async def show_schedule(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
     """Show a recurring job."""
-    return ApiResponse(msgspec.json.encode(services.schedules.one(call.path["id"])))
+    return ApiResponse(msgspec.json.encode(_shown(services.schedules.one(call.path["id"]))))
 
 
 @route("DELETE", _SCHEDULES + "/{id}", {200: ResponseSpec("The deleted schedule.", ScheduleInfo)}, scope="submit")
 async def delete_schedule(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
     """Delete a recurring job; one that is running goes on."""
-    return ApiResponse(msgspec.json.encode(services.schedules.remove(call.path["id"])))
+    return ApiResponse(msgspec.json.encode(_shown(services.schedules.remove(call.path["id"]))))
+
+
+def _shown(schedule: ScheduleInfo) -> ScheduleInfo:
+    """Return a schedule without its secrets."""
+    options = {name: masked(name, value) for name, value in schedule.options.items()}
+    settings = {name: masked(name, value) for name, value in schedule.settings.items()}
+    return replace(schedule, options=options, settings=settings)
