@@ -51,5 +51,5 @@ def test_busy_site_is_retried_and_its_last_good_record_survives_a_restart(tmp_pa
     assert asked["later.example", "/"] == 2
     # The site asked us to wait for an hour, and is on hold after the restart too.
     assert (other["state"], other["reason"], asked["later.example", "/other"]) == ("failed", "busy", 0)
-    hold = datetime.fromisoformat(other["expires_at"]) - datetime.fromisoformat(other["fetched_at"])
+    hold = datetime.fromisoformat(other["retry_at"]) - datetime.fromisoformat(other["fetched_at"])
     assert timedelta(minutes=30) < hold <= timedelta(hours=1)

@@ -106,6 +106,8 @@ def _facts(record: UrlRecord) -> Iterator[tuple[str, str]]:
         why = f"{stale.reason}: {stale.detail}" if stale.detail else stale.reason
         when = f"not fetched at {_time(stale.failed_at)}, next try after {_time(stale.retry_at)}"
         yield "stale", f"{why}; {when}"
+    elif record.retry_at:
+        yield "next try", f"after {_time(record.retry_at)}"
     if record.resolved != record.url:
         yield "resolved", record.resolved
     for number, hop in enumerate(record.hops if len(record.hops) > 1 else ()):  # the last one is the page itself

@@ -17,6 +17,7 @@
 - ``tenants``         whose messages, events and deliveries are whose
 - ``content/``        the archive and the log of outcomes
 - ``reports/``        SQL reports over the log
+- ``retries``         when a URL that could not be fetched is fetched again
 - ``clock``           wall time, and the clock of all leases
 - ``background``      threads and tasks whose failure ends the process
 - ``threaded_calls``  a thread that carries out the calls of coroutines

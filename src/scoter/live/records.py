@@ -103,7 +103,8 @@ class Related(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class StaleReason(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Why a record is stale: the last attempt to fetch its URL again failed.
 
-    A message before ``retry_at`` gets the stale record; a later one fetches the URL again.
+    A message before ``retry_at`` gets the stale record; a later one fetches the URL again. ``failures`` counts the
+    failures since the last success that may pass.
     """
 
     reason: str
@@ -111,13 +112,15 @@ class StaleReason(Struct, frozen=True, kw_only=True, omit_defaults=True):
     status: int | None = None
     failed_at: datetime
     retry_at: datetime
+    failures: int = 0
 
 
 class UrlRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Everything known about a URL. Its JSON form is what the store holds and clients receive.
 
     ``fetch`` is the id of the fetch that produced it: all URLs of a redirect chain share a record, except for ``url``
-    and ``hops``. If ``stale`` is set, everything else is the result of the last successful fetch.
+    and ``hops``. If ``stale`` is set, everything else is the result of the last successful fetch. ``retry_at`` is when
+    the URL is fetched again because its last fetch failed; ``failures`` counts the failures so far that may pass.
     """
 
     url: str
@@ -138,11 +141,18 @@ class UrlRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
     related: Related | None = None
     archived: Archived | None = None
     stale: StaleReason | None = None
+    retry_at: Instant | None = None
+    failures: int = 0
 
     @property
     def attempted_at(self) -> datetime:
         """When the URL was last fetched, successfully or not."""
         return self.fetched_at if self.stale is None else self.stale.failed_at
+
+    def is_due(self, now: datetime) -> bool:
+        """Return whether the URL should be fetched again because its last fetch failed."""
+        due = self.retry_at if self.stale is None else self.stale.retry_at
+        return due is not None and due <= now
 
 
 class Preview(UrlRecord, frozen=True, kw_only=True, omit_defaults=True):

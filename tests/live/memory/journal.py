@@ -15,6 +15,7 @@ from scoter.config.sections.live import LiveSettings
 from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record, is_conflict
 from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
+from scoter.live.retries import retry_message
 from scoter.live.tenants import tenant_of
 
 
@@ -72,6 +73,8 @@ class MemoryJournal:
         self._most_messages = live.messages_most
         self._turns = AgedEntryShare(live.patience)
         self._most_tries = live.tries
+        self._most_retries = live.retries_most
+        self._retries: dict[str, datetime] = {}
         self._last = 0
         self._messages: dict[str, _AcceptedMessage] = {}
         self._rows: dict[int, _EntryState] = {}
@@ -188,6 +191,9 @@ class MemoryJournal:
         if row is None or row.reader != reader:
             return None
         self._metadata.keep(done.rows)
+        self._retries.pop(done.entry.url, None)
+        if done.record.retry_at is not None and len(self._retries) < self._most_retries:
+            self._retries[done.entry.url] = done.record.retry_at
         return self._end(row, done.entry, done.record)
 
     def _end(self, row: _EntryState, entry: JournalEntry, record: UrlRecord) -> Event:
@@ -228,6 +234,17 @@ class MemoryJournal:
         for name in old[:most]:
             del self._messages[name]
         return min(len(old), most)
+
+    async def accept_retries(self, most: int) -> int:
+        now = self._clock()
+        due = [url for url, at in self._retries.items() if at <= now][:most]
+        for url in due:
+            del self._retries[url]
+            self._accept(retry_message(url, now), {url: None})
+        return len(due)
+
+    def retries(self) -> int:
+        return len(self._retries)
 
     def depth(self) -> Mapping[Priority, int]:
         return {priority: self._depth[priority] for priority in Priority}

@@ -114,7 +114,7 @@ async def test_page_does_not_change_the_record_of_its_canonical_url() -> None:
 @simulated
 async def test_successes_are_kept_longer_than_failures() -> None:
     known_for, failed_for = timedelta(hours=2), timedelta(minutes=5)
-    bench = Bench(ScriptedWeb({A: page(), B: failed(Reason.RESET)}), known_for=known_for, failed_for=failed_for)
+    bench = Bench(ScriptedWeb({A: page(), B: failed(Reason.TLS)}), known_for=known_for, failed_for=failed_for)
 
     good, bad = await bench.submit(A), await bench.submit(B)
 

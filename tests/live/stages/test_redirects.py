@@ -182,7 +182,7 @@ def test_record_reflects_the_reply(
         record = await record_of(bench)
 
         assert (record.state, record.reason, record.status) == (state, reason, status)
-        assert record.expires_at - record.fetched_at == bench.config.live.failed_for
+        assert record.expires_at - (record.retry_at or record.fetched_at) == bench.config.live.failed_for
         assert record.metadata is None
 
     check()

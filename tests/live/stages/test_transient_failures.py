@@ -26,6 +26,7 @@ from scoter.core.reply import Reason, Reply, reply_to
 from scoter.core.url import Url
 from scoter.live.context import OutcomeSource
 from scoter.live.records import Priority, State, UrlRecord
+from scoter.live.retries import RetryTimer
 
 A, B = "http://a.example/", "http://b.example/"
 KNOWN_FOR, FAILED_FOR, STALE_FOR = timedelta(days=1), timedelta(minutes=10), timedelta(days=2)
@@ -146,32 +147,133 @@ async def test_service_stopped_between_retries_continues_after_its_restart() -> 
     assert [event.record.state for event in bench.events] == [State.OK]
 
 
+SECONDS, MINUTES, HOURS = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+DELAYS = [30 * SECONDS, 2 * MINUTES, 10 * MINUTES, HOURS]
+
+
 @pytest.mark.parametrize(
-    ("failure", "lives"),
+    ("failure", "delays", "waits"),
     [
-        (busy(429, "7200"), timedelta(hours=2)),
-        (busy(503, "1"), timedelta(minutes=1)),  # so that clients can read it
-        (busy(503), FAILED_FOR),
-        (failed(Reason.TIMEOUT), FAILED_FOR),
+        (busy(429, "7200"), DELAYS, 2 * HOURS),
+        (busy(503, "1"), DELAYS, 30 * SECONDS),
+        (busy(503), DELAYS, 30 * SECONDS),
+        (failed(Reason.TIMEOUT), DELAYS, 30 * SECONDS),
+        (failed(Reason.UNRESOLVED), DELAYS, FAILED_FOR),
+        (busy(503, "1"), [], MINUTES),  # so that clients can read it
+        (busy(503), [], FAILED_FOR),
     ],
 )
-def test_failure_expires_when_the_server_said_or_after_failed_for(failure: Script, lives: timedelta) -> None:
+def test_failed_url_is_asked_again_when_its_time_has_come(
+    failure: Script, delays: list[timedelta], waits: timedelta
+) -> None:
     @simulated
     async def check() -> None:
-        bench = bench_of(ScriptedWeb({A: failure}))
+        bench = bench_of(ScriptedWeb({A: failure}), retry_delays=tuple(delays))
 
         record = await record_of(bench, A)
         asked = len(bench.web.asked)
-        await passes(lives - timedelta(seconds=1))
+        await passes(waits - SECONDS)
         await bench.submit(A)
         assert len(bench.web.asked) == asked
-        await passes(timedelta(seconds=1))
+        await passes(SECONDS)
+        assert (known := bench.known(A)) is None or known == record
         await bench.submit(A)
 
-        assert record.expires_at - record.fetched_at == lives
+        assert (record.retry_at or record.expires_at) - record.fetched_at == waits
         assert len(bench.web.asked) > asked
 
     check()
+
+
+async def run_for(bench: Bench, time: timedelta) -> None:
+    """Run a scheduler and the retries for a while, then stop."""
+    scheduler = bench.scheduler()
+    work = asyncio.create_task(scheduler.run())
+    retries = asyncio.create_task(RetryTimer(bench.stores.journal, scheduler.wake).run())
+    await passes(time)
+    scheduler.stop()
+    retries.cancel()
+    await asyncio.gather(work, retries, return_exceptions=True)
+
+
+def seconds_of(bench: Bench) -> list[float]:
+    """Return when outcomes were announced, in seconds since the first."""
+    times = [event.at for event in bench.events]
+    return [(at - times[0]).total_seconds() for at in times]
+
+
+@simulated
+async def test_failing_url_is_fetched_again_by_itself_with_growing_delays() -> None:
+    bench = bench_of(ScriptedWeb({A: busy(503)}), retries=0)
+    await bench.accept(A)
+
+    await run_for(bench, timedelta(days=1))
+
+    assert seconds_of(bench) == pytest.approx([0, 30, 150, 750, 4350], abs=8)
+    assert [event.record.failures for event in bench.events] == [1, 2, 3, 4, 5]
+    assert [event.record.retry_at is not None for event in bench.events] == [True] * 4 + [False]
+    assert bench.stores.journal.retries() == 0  # it is given up until the next message
+
+
+@simulated
+async def test_retry_obeys_retry_after() -> None:
+    bench = bench_of(ScriptedWeb({A: in_turn(busy(503, "900"), GOOD)}))
+    await bench.accept(A)
+
+    await run_for(bench, timedelta(hours=2))
+
+    assert seconds_of(bench) == pytest.approx([0, 900], abs=2)
+    assert bench.events[-1].record.state is State.OK
+
+
+@simulated
+async def test_last_good_record_is_stale_until_a_retry_succeeds() -> None:
+    bench = bench_of(ScriptedWeb({A: GOOD}), retries=0)
+    good = await record_of(bench, A)
+    await passes(KNOWN_FOR)
+    bench.web.answers[A] = in_turn(busy(503), failed(Reason.TIMEOUT), page("<title>Better</title>"))
+    await bench.accept(A)
+
+    await run_for(bench, 10 * SECONDS)
+    first = bench.known(A)
+    await run_for(bench, MINUTES)
+    second = bench.known(A)
+    await run_for(bench, 3 * MINUTES)
+    last = bench.known(A)
+
+    assert first is not None
+    assert first.stale is not None
+    assert second is not None
+    assert second.stale is not None
+    assert (first.fetch, first.stale.reason, first.stale.failures) == (good.fetch, "busy", 1)
+    assert (second.fetch, second.stale.reason, second.stale.failures) == (good.fetch, "timeout", 2)
+    assert first.retry_at == first.stale.retry_at
+    assert last is not None
+    assert (last.stale, last.failures, last.retry_at) == (None, 0, None)
+    assert last.metadata is not None
+    assert last.metadata.title == "Better"
+
+
+@simulated
+async def test_retry_is_dropped_when_a_message_has_fetched_the_url_meanwhile() -> None:
+    bench = bench_of(ScriptedWeb({A: in_turn(busy(503), GOOD)}), retries=0)
+    await bench.submit(A)
+    assert bench.stores.journal.retries() == 1
+
+    await bench.submit(A, force=True)
+
+    assert bench.stores.journal.retries() == 0
+
+
+@simulated
+async def test_redirect_chain_that_fails_is_retried_from_its_start_and_only_once() -> None:
+    bench = bench_of(ScriptedWeb({A: moved(B), B: in_turn(busy(503), GOOD)}), retries=0)
+    await bench.accept(A)
+
+    await run_for(bench, 5 * MINUTES)
+
+    assert bench.web.asked == [A, B, A, B]
+    assert [event.record.state for event in bench.events] == [State.FAILED, State.OK]
 
 
 @simulated
@@ -201,10 +303,10 @@ async def test_stale_url_is_fetched_again_after_its_retry_time() -> None:
     bench.web.answers[A] = failed(Reason.RESET)
     stale = await record_of(bench, A)
     bench.web.answers[A] = page("<title>Better</title>")
-    await passes(FAILED_FOR - timedelta(seconds=1))
+    await passes(29 * SECONDS)
     known = await bench.submit(A)
     assert (known.source, known.record) == (OutcomeSource.KNOWN, stale)
-    await passes(timedelta(seconds=1))
+    await passes(SECONDS)
 
     record = await record_of(bench, A)
 

@@ -43,6 +43,7 @@ def make_format_3(connection: sqlite3.Connection) -> None:
         "DROP TRIGGER message_comes",
         "DROP TRIGGER message_shrinks",
         "DROP TABLE tenants",
+        "DROP TABLE retries",
         "DROP INDEX deliveries_tenant",
         "ALTER TABLE messages DROP COLUMN digest",
         "ALTER TABLE deliveries DROP COLUMN tenant",

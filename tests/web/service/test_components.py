@@ -61,6 +61,7 @@ class FakeComponents:
         self.metrics_receiver = Task()
         self.history = Task()
         self.probe = Task()
+        self.retries = Task()
 
 
 def running(parts: FakeComponents) -> CoreProcess:

@@ -37,6 +37,12 @@ class LiveSettings(Section, frozen=True):
         at_least=0,
         at_most=10,
     )
+    retry_delays: tuple[timedelta, ...] = setting(
+        (timedelta(seconds=30), timedelta(minutes=2), timedelta(minutes=10), timedelta(hours=1)),
+        "When a URL that still fails so is fetched again: the times from each failure to the next try, or Retry-After "
+        "if that is longer; after the last one, `failed_for` applies.",
+    )
+    retries_most: int = setting(100_000, "URLs that may wait for such a try.", at_least=0)
     in_flight: int = setting(1000, "URLs processed concurrently.", at_least=1)
     in_flight_per_domain: int = setting(
         100, "URLs of one registered domain and priority processed concurrently.", at_least=1

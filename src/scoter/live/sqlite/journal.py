@@ -25,6 +25,7 @@ from scoter.live.clock import from_micros, to_micros
 from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record, is_conflict
 from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
+from scoter.live.retries import retry_message
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.metadata import put_records
 from scoter.live.tenants import announcement
@@ -184,6 +185,30 @@ class SqliteJournal:
 
         return await self._db.write(change, durable=False)
 
+    async def accept_retries(self, most: int) -> int:
+        """Turn at most ``most`` retries that are due into messages, each in the same write; return how many."""
+        now = self._db.clock()
+        due = to_micros(now)
+        if self._db.reader.one("SELECT 1 FROM retries WHERE due <= ? LIMIT 1", (due,)) is None:
+            return 0
+        if self.waiting() >= self._live.backlog:  # they stay due
+            return 0
+
+        def change(connection: sqlite3.Connection) -> int:
+            found = connection.execute("SELECT url FROM retries WHERE due <= ? ORDER BY due LIMIT ?", (due, most))
+            urls = [url for (url,) in found]
+            connection.executemany("DELETE FROM retries WHERE url = ?", [(url,) for url in urls])
+            for url in urls:
+                self._accept(connection, retry_message(url, now), [(url, domain_of(url))])
+            return len(urls)
+
+        return await self._db.write(change)
+
+    def retries(self) -> int:
+        """Return the number of URLs that will be fetched again."""
+        (found,) = self._db.reader.one("SELECT count(*) FROM retries")
+        return int(found)
+
     def depth(self) -> Mapping[Priority, int]:
         """Return the number of open entries by priority."""
         rows = dict(self._db.reader.all("SELECT name, n FROM tallies"))
@@ -255,11 +280,20 @@ def announce(connection: sqlite3.Connection, entry: JournalEntry, record: UrlRec
     return event
 
 
+def schedule_retry(connection: sqlite3.Connection, url: str, at: datetime | None, most: int) -> None:
+    """Schedule the next fetch of a URL; ``None`` removes a scheduled one. Beyond ``most`` URLs, do nothing."""
+    connection.execute("DELETE FROM retries WHERE url = ?", (url,))
+    if at is not None:
+        insert = "INSERT INTO retries SELECT ?, ? WHERE (SELECT count(*) FROM retries) < ?"
+        connection.execute(insert, (url, to_micros(at), most))
+
+
 class SqliteOutcomes:
     """Records outcomes in the service's database (``ports.OutcomeRecorder``)."""
 
-    def __init__(self, db: ServiceDb) -> None:
+    def __init__(self, db: ServiceDb, live: LiveSettings = LiveSettings()) -> None:  # noqa: B008 - frozen
         self._db = db
+        self._most_retries = live.retries_most
 
     async def record(self, reader: str, done: Sequence[UrlOutcome]) -> Sequence[Event | None]:
         """Store, announce and close; for an entry that the reader has lost, store nothing and return ``None``."""
@@ -274,4 +308,5 @@ class SqliteOutcomes:
         if not close_entry(connection, done.entry.id, reader, now):
             return None
         put_records(connection, done.rows, now)
+        schedule_retry(connection, done.entry.url, done.record.retry_at, self._most_retries)
         return announce(connection, done.entry, done.record, now)

@@ -14,6 +14,7 @@ One file contains everything that changes together: the records of an outcome, i
 - ``tenants``     the number of entries per tenant; triggers maintain it
 - ``rules``, ``keys``  domain rules; API keys
 - ``holds``       domains that must not be requested for longer than usual, and until when
+- ``retries``     URLs whose last fetch failed, and when they are fetched again
 - ``tallies``     counters: entries by priority (``open0`` …), ``urls``, ``overflow``. Triggers maintain these and
   ``backlog``. Also ``window``: how many entries of a domain and priority are not parked; when one of them ends, the
   oldest parked one replaces it
@@ -145,6 +146,11 @@ END;
 CREATE INDEX deliveries_tenant ON deliveries (tenant, number);
 """
 
+_RETRIES: Final = """
+CREATE TABLE retries (url TEXT PRIMARY KEY, due INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX retries_due ON retries (due);
+"""
+
 # The statements that upgrade each older format to the next.
 _STEPS: Final[Mapping[int, str]] = {
     1: """
@@ -171,7 +177,8 @@ DELETE FROM overflow WHERE direct = 0;
 ALTER TABLE urls DROP COLUMN direct;
 ALTER TABLE overflow DROP COLUMN direct;
 """
-    + _TENANTS,
+    + _TENANTS
+    + _RETRIES,
 }
 
 
@@ -185,7 +192,7 @@ def prepare(connection: sqlite3.Connection, *, to: int = FORMAT, steps: Mapping[
     try:
         version = check(connection, to)
         if version == 0:
-            _carry_out(connection, _TABLES + _PARKING + _STALE_AND_HOLDS + _TENANTS)
+            _carry_out(connection, _TABLES + _PARKING + _STALE_AND_HOLDS + _TENANTS + _RETRIES)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
         for each in range(version, to) if version else ():
             if each not in steps:

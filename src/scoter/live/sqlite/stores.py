@@ -24,7 +24,7 @@ class SqliteStores:
         self.db = db
         self.journal = SqliteJournal(db, live)
         self.metadata = SqliteMetadata(db)
-        self.outcomes = SqliteOutcomes(db)
+        self.outcomes = SqliteOutcomes(db, live)
         self.events = SqliteEvents(db, most=live.events_most, kept=live.events_for)
         self.deliveries = SqliteDeliveries(db, most_given_up)
         self.rules = SqliteRules(db)

@@ -34,9 +34,15 @@ class FreshRecords:
         if not abs(now - found.fetched_at) < self._known_for:
             return None
         record = _decoded(found)
-        if record is not None and record.stale is not None and record.stale.retry_at <= now:
-            return None
-        return record
+        return None if record is None or record.is_due(now) else record
+
+    async def failures(self, url: str) -> int:
+        """Return how often a URL has failed since its last success, as far as its record tells."""
+        found = await self._store.last(url)
+        record = _decoded(found) if found is not None else None
+        if record is None:
+            return 0
+        return record.failures if record.stale is None else record.stale.failures
 
     async def last_good(self, url: str) -> UrlRecord | None:
         """Return the result of the last successful request for a URL, even if it has expired but is still stored."""

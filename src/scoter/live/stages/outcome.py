@@ -21,6 +21,7 @@ from scoter.live.ports import (
     UrlOutcome,
 )
 from scoter.live.records import ContentKind, ContentSummary, StaleReason, State, UrlRecord
+from scoter.live.retries import is_retried, retry_delay
 from scoter.live.stages.lookup import FreshRecords
 
 
@@ -79,7 +80,7 @@ class BuildRecord:
             hops = (*context.hops, *context.onward.hops)
             record = replace(context.onward, url=context.url.text, hops=hops)
         else:
-            record = self._record(context)
+            record = await self._with_retry(context, self._record(context))
         own = context.hops[:1] if context.is_truncated else context.hops
         found = [replace(record, url=hop.url, hops=record.hops[at:]) for at, hop in enumerate(own)]
         rows = {each.url: self._stored(await self._or_last_good(each)) for each in found}
@@ -114,6 +115,20 @@ class BuildRecord:
             archived=context.archived[-1] if context.archived and exchange is not None else None,
         )
 
+    async def _with_retry(self, context: Context, record: UrlRecord) -> UrlRecord:
+        """Return a record with the time of the next retry, if its failure may pass."""
+        reply = context.reply
+        if reply is None or not is_retried(reply):
+            return record
+        before = await self._fresh.failures(record.url)
+        delay = retry_delay(reply, before, self._live.retry_delays)
+        if delay is None:
+            return replace(record, failures=before + 1)
+        retry_at = record.fetched_at + delay
+        # It is shown until the retry has ended, which may have to wait.
+        expires = retry_at + self._live.failed_for
+        return replace(record, failures=before + 1, retry_at=retry_at, expires_at=expires)
+
     def _lives(self, reply: Reply) -> timedelta:
         """Return how long a record is valid: as long as the server asked us to wait, if it did."""
         if isinstance(reply, Fetched):
@@ -132,11 +147,12 @@ class BuildRecord:
             detail=record.detail,
             status=record.status,
             failed_at=record.fetched_at,
-            retry_at=record.expires_at,
+            retry_at=record.retry_at or record.expires_at,
+            failures=record.failures,
         )
         # Further failures do not extend its life.
         expires = good.expires_at + (self._live.stale_for if good.stale is None else timedelta())
-        return replace(good, stale=stale, expires_at=expires)
+        return replace(good, stale=stale, expires_at=expires, retry_at=record.retry_at)
 
     def _stored(self, record: UrlRecord) -> StoredRecord:
         is_good = record.state is State.OK and record.stale is None

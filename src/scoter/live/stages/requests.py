@@ -16,10 +16,10 @@ from scoter.errors import ScoterError
 from scoter.live.context import Context
 from scoter.live.ports import DomainRuleStore, HopReply, RequestQueues
 from scoter.live.records import Priority
+from scoter.live.retries import PASSING
 from scoter.live.stages.shared_fetch import SharedTask
 
 _SCHEMES = frozenset({"http", "https"})
-_PASSING = frozenset({Reason.BUSY, Reason.RESET, Reason.TIMEOUT})
 _LONGEST_WAIT = timedelta(minutes=2)  # requests to a domain that is on hold for longer are answered at once anyway
 _FIRST_PAUSE = 1.0  # seconds before the first retry; the next ones wait twice as long each
 
@@ -136,7 +136,7 @@ class HopFetcher:
 
 def _may_pass(reply: Reply) -> TypeGuard[Failed]:
     """Tell whether a failure may pass while a message waits: 429, 503, a reset or a timeout."""
-    if not isinstance(reply, Failed) or reply.reason not in _PASSING:
+    if not isinstance(reply, Failed) or reply.reason not in PASSING:
         return False
     return reply.retry_after is None or reply.retry_after <= _LONGEST_WAIT
 

@@ -59,7 +59,7 @@ async def preview(services: Services, call: ApiRequest[None]) -> HandlerResult:
 
 def _is_fresh(value: bytes, now: datetime) -> bool:
     record = _decode_record(value)
-    return record.expires_at > now and (record.stale is None or record.stale.retry_at > now)
+    return record.expires_at > now and not record.is_due(now)
 
 
 async def _finish(services: Services, url: str, query: PreviewQuery, seconds: float, caller: Caller) -> Problem | None:

@@ -25,6 +25,7 @@ from scoter.live.content.retention import DiskFloor, Retention
 from scoter.live.context import Context
 from scoter.live.parser_pool import ParserPool
 from scoter.live.pipeline import pipeline
+from scoter.live.retries import RetryTimer
 from scoter.live.scheduler import Scheduler
 from scoter.live.sqlite.probe import DatabaseProbe
 from scoter.live.sqlite.stores import SqliteStores
@@ -107,6 +108,7 @@ class CoreComponents:
             lease=live.lease,
             on_done=self._done,
         )
+        self.retries = RetryTimer(stores.journal, self.scheduler.wake)
         acceptance = Acceptance(config, stores.journal, stores.journal, rules, on_accepted=self.scheduler.wake)
         access = SessionAccess(
             stores.keys,
@@ -228,6 +230,7 @@ def readings(core: CoreComponents) -> tuple[Reading, ...]:
     return (
         Reading("scoter_journal_entries", "URLs accepted and not finished.", lambda: _depth(core), "priority"),
         Reading("scoter_journal_oldest_seconds", "Age of the oldest of these.", lambda: _oldest(core)),
+        Reading("scoter_retries_waiting", "URLs to be fetched again.", lambda: core.stores.journal.retries()),
         Reading("scoter_pipeline_urls", "URLs in progress, or held back by a limit.", lambda: _urls(core), "state"),
         Reading("scoter_fetch_requests", "Requests, by what they wait for.", lambda: _requests(core), "state"),
         Reading("scoter_fetch_domains", "Domains in memory.", lambda: core.fetchers.snapshot().domains),

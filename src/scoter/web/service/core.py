@@ -77,6 +77,7 @@ class CoreProcess:
             _named("cleanup", components.cleanup.run()),
             _named("metrics", components.metrics_receiver.run()),
             _named("history", components.history.run()),
+            _named("retries", components.retries.run()),
             _named("database check", components.probe.run()),
         ]
 
