@@ -16,9 +16,9 @@ from scoter.core.page import Content
 from scoter.core.traps import PageVariety
 from scoter.core.url import Url, canonical
 
-ROUNDS, MOST_PER_ROUND = 40, 60
+ROUNDS, MOST_PER_ROUND = 20, 60
 MOST_OF_TRAP = 200
-"""How many pages of a trap may be fetched; without limit they would be 40 times 60, or all links on the way."""
+"""How many pages of a trap may be fetched; without limit they would be 20 times 60, or all links on the way."""
 _WORDS, _LINKS = PARSE_DATA.names.index("words_hash"), PARSE_DATA.names.index("links_hash")
 
 
@@ -48,7 +48,7 @@ def fetched(processor: PageProcessor, name: str, site: Site) -> tuple[set[str], 
                 continue
             got.add(url.target)
             content = Content(url=url, media_type="text/html", body=body.encode(), encoding="utf-8")
-            (rows,) = processor.rows_in_place(datum, content) or ()
+            (rows,) = processor.rows_in_place(datum, content) or []
             variety.add(url, rows.data[_WORDS], rows.data[_LINKS])
             for link in rows.links:
                 if link.target.host == url.host and link.target.text not in seen:

@@ -166,13 +166,11 @@ def _calendar(*, sidebar: bool = False, footer: bool = False) -> Site:
     return Site(page)
 
 
-def facets(**more: str) -> Site:
-    """Return a search with filters, and with more of them if given by name and values."""
+def _facets() -> Site:
     values = {
         "colour": "red green blue grey black white",
         "size": "xs s m l xl",
         "brand": "ada bea cid dov",
-        **more,
         "sort": "up down new",
     }
     drawn = random.Random(7)
@@ -262,7 +260,7 @@ def _pages() -> Site:
         text = (
             f"{' '.join(random.Random(number).choices(WORDS, k=30))}" if number < 20 else "There are no more entries."
         )
-        return html("News", f"Page {number}. {text}", [f"/news?page={number + n}" for n in (1, 2)])
+        return html("News", f"Page {number}. {text}", [f"/news?page={number + n}" for n in (1, 2, 3, 4, 5)])
 
     return Site(page)
 
@@ -284,7 +282,7 @@ TRAPS: Mapping[str, Site] = {
     "days": _calendar(),
     "days-with-month": _calendar(sidebar=True),
     "days-with-footer": _calendar(footer=True),
-    "facets": facets(),
+    "facets": _facets(),
     "tables": _tables(),
     "paths": _paths(),
     "queries": _queries(),

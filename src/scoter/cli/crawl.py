@@ -277,8 +277,10 @@ def _host_lines(hosts: Sequence[NotableHost]) -> Iterator[str]:
         "slowest": "{:,.0f} ms".format,
         "largest": size,
         "most errors": "{:,.0f}".format,
+        "most challenges": "{:,.0f}".format,
     }
     titles = {"slowest": "Slowest hosts", "largest": "Hosts that sent most", "most errors": "Hosts with most errors"}
+    titles["most challenges"] = "Hosts that sent a challenge or a wall instead of pages"
     for why, shown in forms.items():
         found = [f"{visible(each.host)} {shown(each.value)}" for each in hosts if each.why == why]
         if found:

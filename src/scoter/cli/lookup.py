@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from scoter.client import Client, Missing, UrlRecord
     from scoter.core.metadata import Image, PageMetadata
 
-_COLOURS = {"ok": "green", "failed": "red", "gone": "yellow", "denied": "magenta", "refused": "magenta"}
+_COLOURS = {
+    "ok": "green",
+    "failed": "red",
+    "challenged": "red",
+    "gone": "yellow",
+    "denied": "magenta",
+    "refused": "magenta",
+}
 _LABEL_WIDTH = 11
 _URLS_PER_REQUEST = 300
 _ABSENCES = {

@@ -104,6 +104,9 @@ class Reason(StrEnum):
     BUSY = "busy"
     SERVER_ERROR = "server_error"
     OTHER_STATUS = "other_status"
+    # Failed: something else than the page.
+    CHALLENGE = "challenge"  # a product that protects the site checks for crawlers, or refuses us
+    WALL = "wall"  # the page is only for people who log in, or consent
     # Failed: no usable response.
     UNRESOLVED = "unresolved"
     UNREACHABLE = "unreachable"

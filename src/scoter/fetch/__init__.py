@@ -3,6 +3,7 @@
 - ``stack``           what happens to a request, in order: start here
 - ``filters``         the filters of the stack, except for robots.txt
 - ``robots``          the robots.txt filter
+- ``challenges``      recognises challenges, blocks and walls instead of pages
 - ``fetcher``         takes requests from a source through the stack to a sink
 - ``tasks``           runs the requests
 - ``sinks``           where replies go, one at a time or in batches

@@ -12,6 +12,7 @@ value (``core/reply.py``), never an exception. One request is one hop: the stack
     Robots     fetches robots.txt once per site and refuses what it disallows  -> Gone(ROBOTS_DENIED)
     Retry      repeats a request once if the connection broke
     Polite     waits for a slot of the host                                    -> Failed(PURGED, STOPPED)
+    Recognize  tells challenges and walls from pages                           -> Failed(CHALLENGE, WALL)
     Deadline   ends a hop that takes too long                                  -> Failed(TIMEOUT)
       │
       ▼
@@ -28,6 +29,7 @@ from datetime import timedelta
 from scoter.compose import Service, guard
 from scoter.config import Config
 from scoter.core.reply import Reply, Request
+from scoter.fetch.challenges import RecognizeChallenges
 from scoter.fetch.filters import Check, Count, Deadline, KeyOf, Polite, Retry
 from scoter.fetch.network.guard import Guard
 from scoter.fetch.queues.scheduler import SlotScheduler
@@ -59,6 +61,8 @@ def stack(
         *(() if robots is None else (robots,)),  # before the slot: a disallowed URL must not use one up
         retry,  # outside the slot: a retry waits for its own slot
         Polite(scheduler, key_of),  # outside the deadline: waiting for a slot is not the server's fault
+        # Inside the slot: a host with a challenge gets a longer delay. A robots.txt is judged by its status alone.
+        *(() if robots is None else (RecognizeChallenges(),)),
         Deadline(deadline(config)),  # innermost: ends whatever hangs below, resolver or server
     )
 

@@ -46,6 +46,7 @@ class State(StrEnum):
 
     OK = "ok"  # a body was received, even if it could not be parsed
     FAILED = "failed"  # no usable response
+    CHALLENGED = "challenged"  # a challenge, a login wall or a consent wall instead of the page
     GONE = "gone"  # the page does not exist
     DENIED = "denied"  # robots.txt forbids it
     REFUSED = "refused"  # the address, port or scheme is not allowed, or the domain is blocked

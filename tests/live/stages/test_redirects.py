@@ -164,6 +164,8 @@ OUTCOMES: list[tuple[str, Script, State, str, int | None]] = [
     ("address", failed(Reason.REFUSED_ADDRESS), State.REFUSED, "refused_address", None),
     ("port", failed(Reason.REFUSED_PORT), State.REFUSED, "refused_port", None),
     ("scheme", failed(Reason.REFUSED_SCHEME), State.REFUSED, "refused_scheme", None),
+    ("challenge", failed(Reason.CHALLENGE), State.CHALLENGED, "challenge", None),
+    ("wall", failed(Reason.WALL), State.CHALLENGED, "wall", None),
     ("not modified", lambda url: NotModified(exchange(url, 304)), State.FAILED, "other_status", 304),
 ]
 

@@ -1,4 +1,4 @@
-"""The hosts of a crawl that stand out: the slowest, those that sent most, those with most errors."""
+"""The hosts of a crawl that stand out: the slowest, those that sent most, those with most errors or challenges."""
 # mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from msgspec import Struct
 from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.hosts.fetched import fetch_rows
+from scoter.core.reply import Reason
 from scoter.engine import Engine
 
-SLOWEST, LARGEST, FAULTIEST = "slowest", "largest", "most errors"
+SLOWEST, LARGEST, FAULTIEST, CHALLENGING = "slowest", "largest", "most errors", "most challenges"
+_CHALLENGES = (Reason.CHALLENGE.value, Reason.WALL.value)
 _SHOWN = 3
 _USUAL = ("success", "notmodified", "redir_temp", "redir_perm")
 
 
 class NotableHost(Struct, frozen=True):
-    """A host and why it stands out: its mean response time in milliseconds, its bytes, or its errors."""
+    """A host and why it stands out: its mean response time in milliseconds, its bytes, errors or challenges."""
 
     why: str
     host: str
@@ -27,7 +29,10 @@ class NotableHost(Struct, frozen=True):
 
 
 def notable_hosts(engine: Engine, segments: Sequence[Segment]) -> tuple[NotableHost, ...]:
-    """Return the hosts that stand out in some segments, the first of each kind first; none if there are few hosts."""
+    """Return the hosts that stand out in some segments, the first of each kind first.
+
+    If there are few hosts, only those with challenges stand out.
+    """
     if not segments:
         return ()
     rows = fetch_rows(engine, segments)
@@ -35,8 +40,9 @@ def notable_hosts(engine: Engine, segments: Sequence[Segment]) -> tuple[NotableH
         slowest=rows.response_ms.mean().round(1),
         largest=rows.length.sum().cast("float64"),
         errors=rows.status.isin(_USUAL).ifelse(0, 1).sum().cast("float64"),
+        challenges=rows.reason.fill_null("").isin(_CHALLENGES).ifelse(1, 0).sum().cast("float64"),
     )
-    kinds = {SLOWEST: hosts.slowest, LARGEST: hosts.largest, FAULTIEST: hosts.errors}
+    kinds = {SLOWEST: hosts.slowest, LARGEST: hosts.largest, FAULTIEST: hosts.errors, CHALLENGING: hosts.challenges}
     best = []
     for why, value in kinds.items():
         found = hosts.select("host", why=ibis.literal(why), value=value)
@@ -44,7 +50,7 @@ def notable_hosts(engine: Engine, segments: Sequence[Segment]) -> tuple[NotableH
         best.append(ordered)
     named = [NotableHost(row["why"], row["host"], row["value"]) for row in iter_rows(engine.batches(ibis.union(*best)))]
     named.sort(key=lambda each: (list(kinds).index(each.why), -each.value, each.host))
-    # With fewer hosts than this, everything stands out.
+    # With fewer hosts than this, everything stands out, but challenges are always worth knowing.
     if sum(each.why == SLOWEST for each in named) <= _SHOWN:
-        return ()
+        kinds = {CHALLENGING: hosts.challenges}
     return tuple(each for why in kinds for each in [one for one in named if one.why == why][:_SHOWN])

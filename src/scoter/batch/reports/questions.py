@@ -109,6 +109,16 @@ _ALL: Final = (
         unit="bytes",
     ),
     CrawlReport(
+        name="challenges",
+        sentence="Show the hosts that sent a challenge, a login wall or a consent wall instead of pages.",
+        sql="""
+            SELECT host, detail AS kind, count(DISTINCT url) AS urls, max(fetch_time) AS last, min(url) AS example
+            FROM fetches WHERE reason IN ('challenge', 'wall')
+            GROUP BY host, kind ORDER BY urls DESC, host, kind LIMIT $limit""",
+        label="host",
+        value="urls",
+    ),
+    CrawlReport(
         name="failing-hosts",
         sentence="Show the hosts with most failed requests.",
         sql=f"""

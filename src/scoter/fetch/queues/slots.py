@@ -21,7 +21,7 @@ class SlotResult(Struct, frozen=True, kw_only=True, gc=False):
     """What a slot was used for.
 
     ``asked``: the host was sent a request. ``failed``: it counts as a failure of the host. ``busy``: the host answered
-    429 or 503. ``took``: seconds until the answer began.
+    429 or 503, or with a challenge. ``took``: seconds until the answer began.
     """
 
     asked: bool = True
@@ -34,6 +34,7 @@ class SlotResult(Struct, frozen=True, kw_only=True, gc=False):
 SERVED: Final = SlotResult()
 UNUSED: Final = SlotResult(asked=False)
 
+_UNWELCOME: Final = frozenset({Reason.BUSY, Reason.CHALLENGE})
 # Nothing was sent, so no delay is due; what stops on our side is not the host's fault either.
 _NOT_SENT: Final = frozenset(
     {
@@ -59,7 +60,7 @@ def slot_result(reply: Reply) -> SlotResult:
     if isinstance(reply, Failed):
         return SlotResult(
             failed=reply.blames_host,
-            busy=reply.reason is Reason.BUSY,
+            busy=reply.reason in _UNWELCOME,
             retry_after=reply.retry_after,
             took=_latency(reply.exchange),
         )

@@ -39,7 +39,7 @@ from scoter.live.cluster.kafka import (
 from scoter.live.cluster.messages import AcceptedUrl, event_values
 from scoter.live.ports import MetadataStore, RedirectHandover, StoredRecord, UrlOutcome
 from scoter.live.records import Event, Priority, State, UrlRecord
-from scoter.live.stages.outcome import REDIRECTS
+from scoter.live.stages.outcome import PASSING_STATES, REDIRECTS
 from scoter.live.tenants import announcement
 from scoter.live.threaded_calls import BatchThread, ThreadedCall
 
@@ -306,7 +306,7 @@ class ClusterOutcomes:
         # A chain that is too long says nothing about its later hops: from there it is shorter.
         own = trail[:1] if record.reason == REDIRECTS else trail
         found = [replace(record, url=hop.url, hops=whole[at:]) for at, hop in enumerate(own)]
-        if record.state is State.FAILED:  # the last good record of a URL outlives a failure
+        if record.state in PASSING_STATES:  # the last good record of a URL outlives a failure
             found = [each for each in found if not await self._has_good(each.url)]
         rows = [
             StoredRecord(

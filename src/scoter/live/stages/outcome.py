@@ -53,9 +53,12 @@ class ArchiveResponses:
 _encoder = msgspec.json.Encoder()
 _DENIED = frozenset({Reason.ROBOTS_DENIED, Reason.CRAWL_DELAY})
 _REFUSED = frozenset({Reason.REFUSED_ADDRESS, Reason.REFUSED_PORT, Reason.REFUSED_SCHEME})
+_CHALLENGED = frozenset({Reason.CHALLENGE, Reason.WALL})
 _DETAIL = 300
 _READABLE_FOR = timedelta(minutes=1)  # the least time that clients have to read a failure
 _UNREAD = ContentSummary(media_type="", kind=ContentKind.OTHER, size=0)
+PASSING_STATES = frozenset({State.FAILED, State.CHALLENGED})
+"""The states after which the last good record of a URL is still shown."""
 REDIRECTS = "redirects"
 """The reason of a redirect chain that is too long, a loop, or without a target."""
 
@@ -139,7 +142,7 @@ class BuildRecord:
 
     async def _or_last_good(self, record: UrlRecord) -> UrlRecord:
         """Return the record or, if it says that a fetch failed, the last good one of its URL, marked as stale."""
-        good = await self._fresh.last_good(record.url) if record.state is State.FAILED else None
+        good = await self._fresh.last_good(record.url) if record.state in PASSING_STATES else None
         if good is None:
             return record
         stale = StaleReason(
@@ -173,6 +176,8 @@ def state_of(reply: Reply) -> State:
         return State.DENIED if reply.reason in _DENIED else State.GONE
     if isinstance(reply, Failed) and reply.reason in _REFUSED:
         return State.REFUSED
+    if isinstance(reply, Failed) and reply.reason in _CHALLENGED:
+        return State.CHALLENGED
     return State.FAILED
 
 

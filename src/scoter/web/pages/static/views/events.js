@@ -8,7 +8,7 @@ import { state } from "./crawl_head.js";
 
 const KEPT = 1000;
 const SHOWN = 100;
-const STATES = ["", "ok", "gone", "denied", "refused", "failed"];
+const STATES = ["", "ok", "gone", "denied", "refused", "challenged", "failed"];
 
 export async function eventsView({ query, signal }) {
   const events = [];
