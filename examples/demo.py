@@ -22,7 +22,8 @@ name = "demobot"
 [fetch]
 delay = "0s"                # this web is ours; the default is five seconds
 min_crawl_delay = "0s"
-max_crawl_delay = "1s"      # sites that ask for more are skipped
+max_crawl_delay = "1s"      # sites that ask for more are skipped:
+long_crawl_delay = "skip"
 connect_to = ["*:80=127.0.0.1:{port}"]
 allow_networks = ["127.0.0.0/8"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.batch.crawls import NOW, crawl_at, crawldb, datum, write_crawldb
 
-from scoter.batch.crawl import CrawlLimits, crawl
+from scoter.batch.crawl import CrawlLimits, CrawlResult, crawl
 from scoter.batch.crawldir.directory import HOLDS, CrawlDir
 from scoter.batch.explain import explain, summarize
 from scoter.batch.fetch import fetch
@@ -34,7 +34,10 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 
 @contextmanager
 def busy_server() -> Iterator[tuple[int, list[str]]]:
-    """Answer 429 with a Retry-After of a day for busy.test, a page for others; yield the port and what was asked."""
+    """Answer 429 with a Retry-After of a day for busy.test, a page for others; yield the port and what was asked.
+
+    The robots.txt of slow.test asks for a Crawl-delay of 2,000 seconds.
+    """
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -45,8 +48,9 @@ def busy_server() -> Iterator[tuple[int, list[str]]]:
             is_robots = self.path == "/robots.txt"
             if not is_robots:
                 asked.append(host + self.path)
-            body = b"" if is_robots else b"<p>page</p>"
-            self.send_response(404 if is_robots else 429 if host == "busy.test" else 200)
+            has_robots = is_robots and host == "slow.test"
+            body = b"User-agent: *\nCrawl-delay: 2000" if has_robots else b"" if is_robots else b"<p>page</p>"
+            self.send_response(404 if is_robots and not has_robots else 429 if host == "busy.test" else 200)
             if host == "busy.test" and not is_robots:
                 self.send_header("Retry-After", "86400")
             self.send_header("Content-Type", "text/html")
@@ -173,3 +177,46 @@ def test_crawl_ends_and_names_the_hosts_on_hold(tmp_path: Path, engine: Engine) 
     assert not done.is_done
     left = done.deferred["busy.test"] - datetime.now(UTC)
     assert timedelta(hours=23) < left <= timedelta(days=1)
+
+
+def slow_crawl(path: Path, port: int, engine: Engine, *more: str) -> tuple[CrawlDir, CrawlResult, str]:
+    """Crawl two pages of a host with a long Crawl-delay; return also what is explained about one."""
+    made, config = crawl_at(path), load(overrides=[*settings(port), *more])
+    now = datetime.now(UTC)
+    write_crawldb(made, [datum(f"http://slow.test/{page}", "unfetched", fetch_time=now) for page in range(2)])
+    done = crawl(made, engine, config, rounds=CrawlLimits(most=3, dedup=False))
+    found = explain(made, config, "http://slow.test/1", now=datetime.now(UTC))
+    return made, done, found.robots.why if found.robots is not None else ""
+
+
+def test_urls_of_a_host_with_a_long_crawl_delay_stay_due(tmp_path: Path, engine: Engine) -> None:
+    with busy_server() as (port, asked):
+        made, done, told = slow_crawl(tmp_path / "crawl", port, engine)
+
+    assert asked == []
+    assert done.deferred.keys() == {"slow.test"}
+    assert {(row["status"], row["retries"]) for row in crawldb(made).values()} == {("unfetched", 0)}
+    assert (
+        "its Crawl-delay of 33 min 20 s is longer than fetch.max_crawl_delay: URLs for which a round has no time"
+        in told
+    )
+
+
+def test_urls_of_a_host_with_a_long_crawl_delay_are_gone_if_they_are_to_be_skipped(
+    tmp_path: Path, engine: Engine
+) -> None:
+    with busy_server() as (port, asked):
+        made, done, told = slow_crawl(tmp_path / "crawl", port, engine, "fetch.long_crawl_delay=skip")
+
+    assert (asked, done.deferred) == ([], {})
+    assert {row["status"] for row in crawldb(made).values()} == {"gone"}
+    assert told.endswith("its pages are skipped")
+
+
+def test_long_crawl_delay_can_be_capped(tmp_path: Path, engine: Engine) -> None:
+    capped = ("fetch.long_crawl_delay=cap", "fetch.max_crawl_delay=100ms")
+    with busy_server() as (port, asked):
+        made, done, _ = slow_crawl(tmp_path / "crawl", port, engine, *capped, "fetch.min_crawl_delay=0s")
+
+    assert (sorted(asked), done.deferred) == (["slow.test/0", "slow.test/1"], {})
+    assert {row["status"] for row in crawldb(made).values()} == {"fetched"}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -308,3 +309,23 @@ def test_translation_of_any_site_file_loads(properties: dict[str, str]) -> None:
         file = Path(folder) / "scoter.toml"
         file.write_text(imported.toml_text, encoding="utf-8")
         load(file)
+
+
+@pytest.mark.parametrize(("given", "longest", "what"), [("30", 30, "skip"), ("7", 7, "skip"), ("-1", None, "wait")])
+def test_import_skips_hosts_with_a_long_crawl_delay_as_nutch_does(
+    given: str, longest: int | None, what: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "scoter.toml"
+    file.write_text(_imported(**{"fetcher.max.crawl.delay": given}).toml_text)
+
+    fetch = load(file).fetch
+
+    assert fetch.max_crawl_delay == (None if longest is None else timedelta(seconds=longest))
+    assert fetch.long_crawl_delay == what
+
+
+def test_import_without_a_longest_crawl_delay_skips_as_nutch_does_by_default(tmp_path: Path) -> None:
+    file = tmp_path / "scoter.toml"
+    file.write_text(_imported(**{"http.agent.name": "bot"}).toml_text)
+
+    assert load(file).fetch.long_crawl_delay == "skip"

@@ -14,6 +14,7 @@ from tests.fetch.fakes import Clock, answer
 from tests.fetch.fetchers import Fake, Sink, fetcher, source
 
 from scoter.core.reply import Reply, Request
+from scoter.core.robots_cache import MemoryRobotsCache
 from scoter.fetch.progress import Snapshot
 from scoter.fetch.queues.holds import KeptHolds
 from scoter.fetch.queues.policy import Policy
@@ -131,6 +132,49 @@ async def test_configured_delay_is_waited_for_however_long_it_is() -> None:
 
     assert fake.asked == ["http://calm.test/robots.txt"]
     assert sink.reasons() == {"stopped": 3}
+
+
+SLOW = b"User-agent: *\nCrawl-delay: 2000"
+
+
+async def test_host_with_a_long_crawl_delay_is_deferred_when_no_other_work_is_left() -> None:
+    fake, holds = Fake(robots=SLOW), MemoryHolds()
+
+    sink, kept, last = await run(fake, holds, [f"http://slow.test/{page}" for page in range(3)])
+
+    assert fake.asked == ["http://slow.test/robots.txt"]
+    assert sink.reasons() == {"deferred": 3}
+    assert 1_900 < kept.deferred["slow.test"] - time.time() <= 2_000
+    assert holds.known["slow.test"][1] == 0  # generate skips it: no fetch waits that long
+    assert last.end_reason == ""
+
+
+async def test_host_with_a_long_crawl_delay_is_fetched_when_its_hold_is_over() -> None:
+    fake, holds, cache = Fake(robots=SLOW), MemoryHolds(), MemoryRobotsCache(entries=10, size=10_000, clock=time.time)
+    urls = ["http://slow.test/1", "http://slow.test/2"]
+    await run(fake, holds, urls, robots_cache=cache)
+    holds.known.clear()  # half an hour later
+
+    sink, kept, _ = await run(fake, holds, urls, robots_cache=cache)
+
+    assert fake.asked == ["http://slow.test/robots.txt", "http://slow.test/1"]
+    assert sink.reasons() == {"page": 1, "deferred": 1}
+    assert kept.deferred.keys() == {"slow.test"}
+
+
+async def test_time_limit_is_used_to_wait_for_a_long_crawl_delay() -> None:
+    fake, sink, ticks = Fake(robots=SLOW), Sink(), list[Snapshot]()
+
+    def look(snapshot: Snapshot) -> None:
+        ticks.append(snapshot)
+        if len(ticks) == 3:
+            running.stop(within=0.0)
+
+    ports = {"holds": KeptHolds(MemoryHolds()), "on_snapshot": look}
+    running = fetcher(fake, 'fetch.time_limit="1h"', **ports)
+    await asyncio.wait_for(running.run(source(["http://slow.test/"]), sink), 60)
+
+    assert sink.reasons() == {"stopped": 1}  # by the caller: a fetch without a time limit ends by itself, and defers
 
 
 def test_short_holds_are_stored_together() -> None:

@@ -248,14 +248,28 @@ async def test_crawl_delay_is_reported_unless_too_long() -> None:
     robots = robots_filter(set_crawl_delay=lambda url, delay: told.append(delay))
     await robots(request(PAGE), Web({ROBOTS: RULES}))
 
-    slow = await robots_filter()(request(PAGE), Web({ROBOTS: b"User-agent: *\nCrawl-delay: 31"}))
-    any_length = robots_filter("fetch.max_crawl_delay=off")
+    skipping = robots_filter("fetch.long_crawl_delay=skip")
+    slow = await skipping(request(PAGE), Web({ROBOTS: b"User-agent: *\nCrawl-delay: 31"}))
+    any_length = robots_filter("fetch.long_crawl_delay=skip", "fetch.max_crawl_delay=off")
     patient = await any_length(request(PAGE), Web({ROBOTS: b"User-agent: *\nCrawl-delay: 31", PAGE: b"x"}))
 
     assert told == [timedelta(seconds=2)]
     assert isinstance(slow, Gone)
     assert slow.reason is Reason.CRAWL_DELAY
     assert isinstance(patient, Fetched)
+
+
+@pytest.mark.parametrize(
+    ("what", "asked", "kept"), [("wait", 31, 31), ("cap", 31, 30), ("wait", 10**7, 43_200), ("cap", 29, 29)]
+)
+async def test_long_crawl_delay_is_kept_or_capped(what: str, asked: int, kept: int) -> None:
+    told: list[timedelta | None] = []
+    robots = robots_filter(f"fetch.long_crawl_delay={what}", set_crawl_delay=lambda url, delay: told.append(delay))
+
+    reply = await robots(request(PAGE), Web({ROBOTS: b"User-agent: *\nCrawl-delay: %d" % asked, PAGE: b"x"}))
+
+    assert isinstance(reply, Fetched)
+    assert told == [timedelta(seconds=kept)]
 
 
 async def test_robots_rules_are_cached_for_a_day() -> None:

@@ -98,6 +98,15 @@ def test_distant_slot_counts_as_hanging() -> None:
     assert watch.tick(replace(pulse(), next_in=3_600.0), 300.0).action is WatchdogAction.ABORT
 
 
+def test_distant_slot_within_the_time_limit_is_waited_for() -> None:
+    settings = FetchSettings(hung_after=timedelta(seconds=300), time_limit=timedelta(hours=1))
+    watch = Watchdog(settings, now=0.0)
+
+    for second in range(0, 2_900, 10):
+        assert watch.tick(replace(pulse(), next_in=3_000.0 - second), float(second)).action is WatchdogAction.GO_ON
+    assert watch.tick(replace(pulse(), next_in=900.0), 3_400.0).action is WatchdogAction.ABORT  # it comes too late
+
+
 def test_waiting_for_the_source_or_the_sink_is_not_hanging() -> None:
     watch = Watchdog(FetchSettings(hung_after=timedelta(seconds=300)), now=0.0)
 

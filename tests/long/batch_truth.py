@@ -45,6 +45,7 @@ def settings(port: int, *more: str) -> list[str]:
         "agent.name=truthbot",
         f'fetch.connect_to=["*:80=127.0.0.1:{port}"]',
         "fetch.adaptive_delay=false",
+        "fetch.long_crawl_delay=skip",
         "fetch.exceptions_per_queue_delay=0s",
         "http.timeout=4s",
         "http.time_limit=8s",

@@ -87,7 +87,7 @@ def translate(
         except ValueError as error:
             left.append(Untranslated(name, _shown(field, raw), str(error)))
     done += more
-    return Imported(_toml(source_name, done, left), tuple(done), tuple(left))
+    return Imported(_toml(source_name, [*_implied(given, done), *done], left), tuple(done), tuple(left))
 
 
 def plugins_of(given: Mapping[str, str]) -> frozenset[str]:
@@ -111,6 +111,14 @@ def reason_without(name: str) -> str:
         return NO_COUNTERPART[name]
     family = next((reason for prefix, reason in FAMILIES.items() if name.startswith(prefix)), "")
     return family or UNKNOWN
+
+
+def _implied(given: Mapping[str, str], done: Sequence[Translated]) -> list[Translated]:
+    """Return what Nutch does without a property for it: it skips hosts with a Crawl-delay above the maximum."""
+    if any(row.setting == "fetch.max_crawl_delay" and row.value == '"off"' for row in done):
+        return []
+    name = "fetcher.max.crawl.delay"
+    return [Translated(name, given.get(name, "30"), "fetch.long_crawl_delay", '"skip"', "as Nutch does")]
 
 
 def _shown(field: Field | None, raw: str) -> str:

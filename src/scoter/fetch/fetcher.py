@@ -243,7 +243,7 @@ class Fetcher:
         return self._feeder.bench.keys()
 
     def hold(self, key: str) -> tuple[float, float]:
-        """Return for how many more seconds a queue is on hold, and its politeness delay."""
+        """Return for how many more seconds a queue is on hold, and the delay that is worth waiting for."""
         return self._feeder.bench.hold(key, self._clock())
 
     def defer(self, key: str, seconds: float, *, by_policy: bool = False) -> None:
@@ -425,7 +425,8 @@ class Fetcher:
             if self._holds is not None:
                 self._holds.save()
                 if not len(self._backlog) and (self._is_fed or not self._feeder.wants_more()):
-                    self._holds.defer(self._scheduler.hand_back_held(self._config.fetch.max_hold.total_seconds()))
+                    longest, slow = self._config.fetch.max_hold.total_seconds(), watchdog.time_left(now)
+                    self._holds.defer(self._scheduler.hand_back_held(longest, slow))
             stats = self._scheduler.stats()
             advice = watchdog.tick(
                 WatchdogReading(

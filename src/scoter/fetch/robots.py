@@ -43,6 +43,9 @@ from scoter.core.url import Url, canonical, join
 from scoter.fetch.decode import content_codings, decode, is_binary
 
 MAX_AGE = timedelta(hours=24)  # RFC 9309 2.4
+# Rules expire after a day, and a Crawl-delay counts from the request for robots.txt: with a longer one, no page would
+# ever be requested.
+LONGEST_CRAWL_DELAY = MAX_AGE / 2
 MAX_ENTRIES = 20_000
 MAX_BYTES = 256 * 1024 * 1024
 RULE_BYTES = 600  # memory of one parsed rule, however short its text
@@ -94,6 +97,7 @@ class RobotsFilter:
         self._hold = http.robots_503_defer_visits_delay
         self._max_redirects = http.robots_redirect_max
         self._max_crawl_delay = config.fetch.max_crawl_delay
+        self._long_crawl_delay = config.fetch.long_crawl_delay
         self._shared = cache
         self._set_crawl_delay = set_crawl_delay
         self._defer = defer
@@ -122,8 +126,10 @@ class RobotsFilter:
         delay = rules.crawl_delay
         if delay is not None:
             if self._max_crawl_delay is not None and delay > self._max_crawl_delay:
-                detail = f"robots.txt asks for a Crawl-delay of {delay.total_seconds():g} s"
-                return Gone(url, Reason.CRAWL_DELAY, detail)
+                if self._long_crawl_delay == "skip":
+                    detail = f"robots.txt asks for a Crawl-delay of {delay.total_seconds():g} s"
+                    return Gone(url, Reason.CRAWL_DELAY, detail)
+                delay = min(delay, self._max_crawl_delay if self._long_crawl_delay == "cap" else LONGEST_CRAWL_DELAY)
             self._set_crawl_delay(url, delay)  # each time: the host's queue may be a new one
         return await service(request)
 

@@ -66,9 +66,11 @@ class Watchdog:
 
     def tick(self, reading: WatchdogReading, now: float) -> WatchdogAdvice:
         """Return what to do; call it about once a second."""
-        if reading.requests != self._requests or reading.waits_for_others:
+        longest = self._settings.hung_after.total_seconds()
+        waits_long = reading.next_in is not None and longest < reading.next_in <= self.time_left(now)
+        if reading.requests != self._requests or reading.waits_for_others or waits_long:
             self._requests, self._last_request = reading.requests, now
-        silent, longest = now - self._last_request, self._settings.hung_after.total_seconds()
+        silent = now - self._last_request
         # Waiting for a host that is on hold is not hanging, but no slot is waited for forever.
         is_waiting = reading.next_in is not None and reading.next_in <= longest
         if silent >= longest * (2 if is_waiting else 1):
@@ -82,6 +84,11 @@ class Watchdog:
             self._draining = True
             return WatchdogAdvice(action=WatchdogAction.DRAIN, reason=reason, workers=workers)
         return WatchdogAdvice(workers=workers)
+
+    def time_left(self, now: float) -> float:
+        """Return the seconds until the time limit; 0 if there is none."""
+        limit = self._settings.time_limit
+        return 0.0 if limit is None else max(self._start + limit.total_seconds() - now, 0.0)
 
     def _too_late(self, now: float) -> str:
         limit = self._settings.time_limit

@@ -67,7 +67,7 @@ _RULES = {
     RobotsKind.BOM: f"\ufeffUser-agent: *\nDisallow: {PRIVATE}\nAllow: {PRESS}\nDisallow: /*.print$\n",
     RobotsKind.CLOSED: "User-agent: *\nDisallow: /\n",
     RobotsKind.DELAY: "User-agent: *\nCrawl-delay: 0.05\nDisallow:\n",
-    RobotsKind.LONG_DELAY: "User-agent: *\nCrawl-delay: 45\nDisallow:\n",
+    RobotsKind.LONG_DELAY: "User-agent: *\nCrawl-delay: 4500\nDisallow:\n",
 }
 
 

@@ -48,7 +48,7 @@ _CURRENT = "SELECT host, until, delay FROM holds WHERE until > ? AND until <= ? 
 
 
 class HostHold(Struct, frozen=True):
-    """A host that must be left alone until a Unix time; ``delay`` is its usual delay in seconds."""
+    """A host that must be left alone until a Unix time; ``delay`` is the delay in seconds that a fetch waits for."""
 
     host: str
     until: float

@@ -277,6 +277,23 @@ async def test_crawl_delay_is_kept_by_the_next_worker(tmp_path: Path) -> None:
     assert [path for _, path in server.asked] == ["/robots.txt", "/1", "/2"]  # and read by one for all
 
 
+async def test_requests_to_a_domain_with_a_long_crawl_delay_are_answered_at_once(tmp_path: Path) -> None:
+    async with (
+        serving(
+            {f"/{n}": (ok(), KEEP) for n in range(9)},
+            robots=lambda host: (ok(b"User-agent: *\nCrawl-delay: 600"), KEEP),
+        ) as server,
+        fetchers_for(server.port, tmp_path, 1) as fetchers,
+    ):
+        await fetchers.ready()
+        async with asyncio.timeout(5):
+            answers = await fetch_all(fetchers, [f"http://slow.example/{n}" for n in range(3)])
+
+    assert [path for _, path in server.asked] == ["/robots.txt"]
+    assert {getattr(answer.reply, "reason", "") for answer in answers} == {Reason.BUSY}
+    assert all(590 < answer.reply.retry_after.total_seconds() <= 600 for answer in answers)
+
+
 async def test_requests_to_a_domain_on_long_hold_are_answered_at_once(tmp_path: Path) -> None:
     busy = b"HTTP/1.1 503 Busy\r\nRetry-After: 600\r\nContent-Length: 0\r\n\r\n"
     async with (

@@ -12,6 +12,7 @@ import pyarrow as pa
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import ROBOTS_CACHE, CrawlDir
 from scoter.config import Config
+from scoter.core.display import duration
 from scoter.core.domain import reversed_host
 from scoter.core.robots import Robots
 from scoter.core.robots_cache import StoredRobots
@@ -34,6 +35,11 @@ ROBOTS = pa.schema(
 MOST_SITEMAPS = 50
 """Sitemaps kept for each host."""
 _BATCH = 4_096
+_LONG = {
+    "wait": "URLs for which a round has no time stay due",
+    "cap": "that is kept instead",
+    "skip": "its pages are skipped",
+}
 
 
 def save_robots(crawl: CrawlDir, config: Config, file: Path) -> TableSource | None:
@@ -62,7 +68,12 @@ def robots_verdict(crawl: CrawlDir, config: Config, url: Url) -> Verdict | None:
         return None
     if stored.body is None:
         return Verdict(True, "the site has no robots.txt")
-    return Robots.read(stored.body, _agents(config)).explain(url)
+    rules = Robots.read(stored.body, _agents(config))
+    verdict, delay, most = rules.explain(url), rules.crawl_delay, config.fetch.max_crawl_delay
+    if not verdict.allowed or delay is None or most is None or delay <= most:
+        return verdict
+    asked = f"its Crawl-delay of {duration(delay)} is longer than fetch.max_crawl_delay"
+    return Verdict(True, f"{verdict.why}; {asked}: {_LONG[config.fetch.long_crawl_delay]}")
 
 
 def _agents(config: Config) -> tuple[str, ...]:

@@ -32,8 +32,14 @@ class FetchSettings(Section, frozen=True):
     )
     max_crawl_delay: timedelta | None = setting(
         timedelta(seconds=30),
-        "Longest accepted Crawl-delay; pages of hosts that ask for more are skipped, unless this is off.",
+        "Longest usual Crawl-delay, if not off; fetch.long_crawl_delay says what to do with hosts that ask for more.",
         nutch=("fetcher.max.crawl.delay",),
+    )
+    long_crawl_delay: Literal["wait", "cap", "skip"] = setting(
+        "wait",
+        "What to do with hosts whose Crawl-delay is longer than fetch.max_crawl_delay: keep it, and leave due the URLs "
+        "for which a round has no time (wait), keep fetch.max_crawl_delay instead (cap), or fetch nothing (skip, as "
+        "Nutch does).",
     )
     min_crawl_delay: timedelta = setting(
         timedelta(seconds=5),

@@ -43,7 +43,7 @@ class KeptHolds:
         return until - self._wall() + self._clock() if until else 0.0
 
     def note(self, key: str, until: float, delay: float) -> None:
-        """Note that a host is on hold; ``delay`` is its usual delay."""
+        """Note that a host is on hold; ``delay`` is its usual delay, if a fetch waits for that at any rate."""
         left = until - self._clock()
         if left < LONG:
             if left > 0:

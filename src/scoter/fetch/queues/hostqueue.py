@@ -182,6 +182,16 @@ class HostQueue(Generic[T]):
             return max(self.crawl_delay, policy.min_crawl_delay.total_seconds())
         return (policy.delay if policy.threads == 1 else policy.min_delay).total_seconds()
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether robots.txt asks for a longer delay than is usual."""
+        most = self.policy.max_crawl_delay
+        return self.crawl_delay is not None and most is not None and self.crawl_delay > most.total_seconds()
+
+    def awaited_delay(self) -> float:
+        """Return the usual delay if a fetch waits for it at any rate, 0 if it is too long for that."""
+        return 0.0 if self.is_slow else self.usual_delay()
+
     def _lengthened(self, delay: float, health: HostHealth) -> float:
         policy, longest = self.policy, delay
         if policy.adaptive and health.latency >= SLOW:

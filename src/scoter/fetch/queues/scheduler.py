@@ -267,9 +267,12 @@ class SlotScheduler:
                 self.bench.add(key, entry, now, started=True, even_if_full=True)
         self.pump()
 
-    def hand_back_held(self, longest: float) -> dict[str, float]:
-        """Refuse all work if every host is on hold for more than ``longest`` seconds; return until when they are."""
-        held = self.bench.held(self.clock(), longest)
+    def hand_back_held(self, longest: float, longest_slow: float) -> dict[str, float]:
+        """Refuse all work if every host is on hold for longer than is waited for; return until when they are.
+
+        ``longest_slow`` is for hosts whose robots.txt asks for a longer delay than is usual.
+        """
+        held = self.bench.held(self.clock(), longest, longest_slow)
         for key in held:
             self.purge(key, even_started=True, reason=Reason.DEFERRED)
         return held

@@ -197,7 +197,7 @@ class Workbench(Generic[T]):
             if queue.health is not None:
                 self._slowed += _is_slowed(queue) - slowed
             if self._holds is not None:
-                self._holds.note(key, queue.hold, queue.usual_delay())
+                self._holds.note(key, queue.hold, queue.awaited_delay())
         elif not queue.in_progress and queue.next != queue.hold:
             # No request was made since the hold began, so there is no further delay to keep.
             queue.next = queue.hold
@@ -222,7 +222,7 @@ class Workbench(Generic[T]):
         before = queue.hold
         queue.set_crawl_delay(seconds)
         if self._holds is not None and queue.hold > before:
-            self._holds.note(key, queue.hold, queue.usual_delay())
+            self._holds.note(key, queue.hold, queue.awaited_delay())
 
     def defer(self, key: str, until: float, *, by_policy: bool = False) -> None:
         """Put a host on hold until the given time, for instance while its robots.txt answers 5xx.
@@ -235,7 +235,7 @@ class Workbench(Generic[T]):
         queue.hold = max(queue.hold, until)
         queue.next = max(queue.next, until)
         if self._holds is not None:
-            self._holds.note(key, queue.hold, queue.usual_delay())
+            self._holds.note(key, queue.hold, queue.awaited_delay())
 
     def purge(self, key: str, now: float) -> Sequence[T]:
         """Remove and return all queued items of a host; its delay stays."""
@@ -296,17 +296,17 @@ class Workbench(Generic[T]):
         return list(self._queues)
 
     def hold(self, key: str, now: float) -> tuple[float, float]:
-        """Return for how many more seconds a host is on hold, and its politeness delay."""
+        """Return for how many more seconds a host is on hold, and the politeness delay that is worth waiting for."""
         queue = self._queues.get(key)
         if queue is None:
             return 0.0, HostQueue[T](key, self._policy_of(key)).delay()
-        return max(queue.next - now, 0.0), queue.delay()
+        return max(queue.next - now, 0.0), 0.0 if queue.is_slow else queue.delay()
 
-    def held(self, now: float, longest: float) -> dict[str, float]:
+    def held(self, now: float, longest: float, longest_slow: float = 0.0) -> dict[str, float]:
         """Return the hosts with items and until when they are on hold, if nothing can be handed out for a while.
 
         Nothing is returned if a request is in progress, or a host is on hold for no more than ``longest`` seconds or
-        its usual delay.
+        its usual delay; for one that asks for a longer delay than is usual, no more than ``longest_slow``.
         """
         due = self.next_time(now)
         if self.in_progress or due is None or due - now <= longest:
@@ -314,7 +314,7 @@ class Workbench(Generic[T]):
         found: dict[str, float] = {}
         for queue in self._queues.values():
             if queue.count:
-                if queue.next - now <= max(longest, queue.usual_delay()):
+                if queue.next - now <= max(longest, longest_slow if queue.is_slow else queue.usual_delay()):
                     return {}
                 found[queue.key] = queue.next
         return found

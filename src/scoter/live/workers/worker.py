@@ -306,6 +306,13 @@ class LiveWorker:
         elif self._delays.get(key) != seconds:
             self._delays[key] = seconds
             self._core.send(CrawlDelayNotice(key, self._fetcher.hold(key)[1]))
+        # The page that is about to wait for its slot is refused, if the delay is longer than anybody would wait for.
+        asyncio.get_running_loop().call_soon(self._hand_back_if_long, key)
+
+    def _hand_back_if_long(self, key: str) -> None:
+        hold, pause = self._fetcher.hold(key)
+        if hold > max(self._patience, pause):
+            self._fetcher.hand_back(key, even_started=True)
 
     async def _send_heartbeats(self) -> None:
         while True:
