@@ -137,6 +137,28 @@ async def test_redirected_robots_txt_is_fetched_although_all_slots_wait() -> Non
     assert fake.most["all"] <= 2
 
 
+async def test_host_to_which_robots_txt_files_redirect_is_fetched_from_in_turn() -> None:
+    order: list[str] = []
+
+    class Shared(Robots):
+        async def fetch(self, request: Request) -> Reply:
+            if request.url.host == "h0.test":
+                order.append(request.url.path)
+            return await super().fetch(request)
+
+    fake = Shared(lambda url: answer(url, 404) if url.host == "h0.test" else _moved("http://h0.test/rules")(url))
+    sink = Sink()
+    pages = [f"http://h0.test/{number}" for number in range(6)]
+    others = [f"http://h{number}.test/" for number in range(1, 13)]
+
+    running = fetcher(fake, 'fetch.hosts=["h0.test delay=20ms"]')
+    await asyncio.wait_for(running.run(source([*pages, *others]), sink), 10)
+
+    assert sink.reasons() == {"page": 18}
+    assert order.count("/rules") == 12
+    assert order[: order.index("/5")].count("/rules") <= 7  # not all of them go ahead of its own pages
+
+
 async def test_host_on_hold_is_not_asked_through_another_slot() -> None:
     fake, sink = Robots(lambda url: answer(url, 500), lambda url: answer(url, 404)), Sink()
 

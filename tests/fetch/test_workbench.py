@@ -278,3 +278,27 @@ def test_late_begin_of_a_single_threaded_queue_changes_nothing() -> None:
     assert bench.begin_late("a", 7.0) == 0.0
 
     assert bench.hold("a", 7.0) == (0.0, 10.0)
+
+
+def test_hops_of_other_hosts_alternate_with_the_pages_of_a_host() -> None:
+    bench = workbench(Policy(delay=seconds(1)))
+    for number in range(4):
+        bench.add("a", f"robots {number}", 0.0, started=True, is_guest=True)
+    for number in range(3):
+        bench.add("a", f"page {number}", 0.0)
+
+    order = []
+    for now in range(7):
+        order.append(taken(bench, float(now)))
+        bench.done("a", SERVED, float(now))
+
+    assert order == ["robots 0", "page 0", "robots 1", "page 1", "robots 2", "page 2", "robots 3"]
+    assert len(bench) == 0
+
+
+def test_hops_of_other_hosts_are_purged_with_the_queue() -> None:
+    bench = filled(workbench(), "a1")
+    bench.add("a", "robots", 0.0, started=True, is_guest=True)
+
+    assert sorted(bench.purge("a", 0.0)) == ["a1", "robots"]
+    assert (len(bench), bench.depth("a")) == (0, (0, 0))

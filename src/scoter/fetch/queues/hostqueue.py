@@ -54,6 +54,8 @@ class HostQueue(Generic[T]):
         "crawl_delay",
         "entry",
         "expires",
+        "guest_last",
+        "guests",
         "has_overflow",
         "head",
         "health",
@@ -79,6 +81,8 @@ class HostQueue(Generic[T]):
         self.head = 0
         self.count = 0
         self.started = 0  # how many of the first items belong to work in progress
+        self.guests: list[T] | None = None  # items of work in progress of other hosts
+        self.guest_last = False  # whether the last item that was taken was one of them
         self.ranks: list[int] | None = None  # how many items of each rank follow, before those without a rank
         self.size = 0
         self.in_progress = 0
@@ -124,8 +128,32 @@ class HostQueue(Generic[T]):
         else:
             items.insert(started, item)
 
+    def push_guest(self, item: T) -> None:
+        """Add an item of other hosts' work in progress, such as a hop of their robots.txt: every second slot is theirs.
+
+        If they came first, a host to which many robots.txt files redirect would not get to its own pages; if they came
+        last, all that work would wait for the whole queue.
+        """
+        if self.guests is None:
+            self.guests = []
+        self.guests.append(item)
+        self.count += 1
+
+    @property
+    def is_urgent(self) -> bool:
+        """Whether the next item belongs to work in progress."""
+        return self.started > 0 or (self.guests is not None and self._is_turn_of(self.guests))
+
+    def _is_turn_of(self, guests: list[T]) -> bool:
+        return len(guests) > 0 and not (self.guest_last and self.count > len(guests))
+
     def pop(self) -> T:
         items, head = self.items, self.head
+        if self.guests is not None and self._is_turn_of(self.guests):
+            self.guest_last = True
+            self.count -= 1
+            return self.guests.pop(0)
+        self.guest_last = False
         self.count -= 1
         if self.started:
             self.started -= 1
@@ -146,8 +174,9 @@ class HostQueue(Generic[T]):
 
     def clear(self) -> list[T]:
         """Remove and return all waiting items."""
-        waiting = self.items[self.head :]
+        waiting = self.items[self.head :] + (self.guests or [])
         self.items = []
+        self.guests = None
         self.head = self.count = self.started = 0
         self.ranks = None
         self.size = 0

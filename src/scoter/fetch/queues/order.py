@@ -104,7 +104,8 @@ class HostOrder(Generic[T]):
 
     def expedite(self, queue: HostQueue[T]) -> None:
         """Move a ready queue before the others: its first item now belongs to work in progress."""
-        if queue.state is QueueState.READY and queue.started == 1:
+        is_first = queue.started == 1 or (queue.guests is not None and len(queue.guests) == 1)
+        if queue.state is QueueState.READY and is_first and queue.is_urgent:
             self._append(queue)
 
     def clear(self) -> None:
@@ -123,7 +124,7 @@ class HostOrder(Generic[T]):
         queue.state = QueueState.READY
         self._entries += 1
         queue.entry = self._entries
-        (self._urgent if queue.started else self._ready).append((self._entries, queue))
+        (self._urgent if queue.is_urgent else self._ready).append((self._entries, queue))
 
     def _first(self) -> HostQueue[T]:
         """Remove and return the first ready queue; there must be one."""

@@ -3,7 +3,8 @@
 New work waits as bytes in the workbench. When its slot comes it is passed to ``launch`` and runs between
 ``start_work`` and ``end_work``: the slot that launched it serves the first request it makes to that host, and is given
 back unused if it makes none. Work in progress that needs another slot, because it fetched robots.txt first or follows
-a redirect of robots.txt to another host, waits in ``acquire`` as a ``SlotWaiter``, before all new work.
+a redirect of robots.txt to another host, waits in ``acquire`` as a ``SlotWaiter``, before all new work of its own host
+and in turn with that of another.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ _WAITER_SIZE = 1_024  # bytes, about what a waiting coroutine costs
 class SlotWaiter:
     """A coroutine that waits for a slot."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, is_guest: bool) -> None:
+        """``is_guest``: it belongs to work of another host."""
+        self.is_guest = is_guest
         self.answered: asyncio.Future[Reason | None] = loop.create_future()
 
     def begin(self) -> bool:
@@ -123,13 +126,15 @@ class SlotScheduler:
         """Wait for a slot of a host; return ``None``, or why there will be none."""
         if self.use_held(key):
             return None
-        waiter = SlotWaiter(self._loop)
         # Work in progress goes before new work; otherwise all new work would start, and then wait.
         held = _held.get()
         is_started = held is not None
-        if held is not None and held.key != key:
+        waiter = SlotWaiter(self._loop, is_guest=held is not None and held.key != key)
+        if held is not None and waiter.is_guest:
             self.end_work(held)  # while it waits for another host, this slot would be wasted
-        refusal = self.bench.add(key, waiter, self.clock(), started=is_started, even_if_full=is_started)
+        refusal = self.bench.add(
+            key, waiter, self.clock(), started=is_started, is_guest=waiter.is_guest, even_if_full=is_started
+        )
         if refusal is not None:
             return _REFUSALS[refusal]
         if is_started:
@@ -264,7 +269,7 @@ class SlotScheduler:
             elif even_started:
                 entry.refuse(reason)
             else:
-                self.bench.add(key, entry, now, started=True, even_if_full=True)
+                self.bench.add(key, entry, now, started=True, is_guest=entry.is_guest, even_if_full=True)
         self.pump()
 
     def hand_back_held(self, longest: float, longest_slow: float) -> dict[str, float]:

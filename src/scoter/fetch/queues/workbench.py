@@ -90,13 +90,15 @@ class Workbench(Generic[T]):
         *,
         even_if_full: bool = False,
         started: bool = False,
+        is_guest: bool = False,
         rank: int | None = None,
     ) -> QueueRefusal | None:
         """Queue an item behind its host's others; return ``None``, or why it was refused.
 
         ``even_if_full`` is for redirects and retries: they come from items that were handed out, so they are few.
-        ``started`` is for work in progress that needs another slot: it goes before all new work. An item with a
-        ``rank`` goes before those with a higher rank or none.
+        ``started`` is for work in progress that needs another slot: it goes before all new work, or alternates with the
+        host's own work if it comes from another host (``is_guest``). An item with a ``rank`` goes before those with a
+        higher rank or none.
         """
         if self.draining or key in self._blocked or (not even_if_full and self.full):
             return self.refusal(key)
@@ -107,7 +109,7 @@ class Workbench(Generic[T]):
         if deepest is not None and queue.count >= deepest and not even_if_full:
             return QueueRefusal.FULL
         if started:
-            queue.push_started(item)
+            (queue.push_guest if is_guest else queue.push_started)(item)
             self._order.expedite(queue)
         elif rank is not None:
             queue.push_ranked(item, rank)
