@@ -33,8 +33,9 @@ class GenerateSettings(Section, frozen=True):
     )
     trap_share: float = setting(
         0.01,
-        "Largest share of a fetch list that may come from possible crawler traps: URLs whose pages hardly differ from "
-        "each other, or with dates far in the future; 1 means no limit.",
+        "Largest share of a fetch list that may come from possible crawler traps: URLs whose pages say the same and "
+        "lead to ever more of their kind, or with dates far in the future. At least one URL beside others may, unless "
+        "this is 0; 1 means no limit.",
         at_least=0.0,
         at_most=1.0,
     )
