@@ -37,7 +37,7 @@ def test_adjustment_is_stored_but_does_not_count_as_a_link() -> None:
         pages._scoring = ScoringChain([("gives-half", GivesHalf())])
         content = Content(url=canonical(A), body=b"<a href=/b>b</a>", media_type="text/html")
 
-        (rows,) = pages.rows_in_place(CrawlDatum(status=DbStatus.UNFETCHED, score=3.0), content) or ()
+        (rows,) = pages.rows_in_place(CrawlDatum(status=DbStatus.UNFETCHED, score=3.0), content) or []
 
     assert [(each.target.text, each.kind, each.score) for each in rows.links] == [
         (B, "a", 0.0),

@@ -414,7 +414,7 @@ def test_empty_crawldb_gives_an_empty_hostdb(engine: Engine, tmp_path: Path) -> 
 
 
 def _batch(rows: list[Row], schema: Any) -> Any:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
     return pa.RecordBatch.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema=schema)
 

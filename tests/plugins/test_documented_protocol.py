@@ -15,7 +15,7 @@ from tests.long.batch_truth import settings
 
 from scoter.batch.worker.records import RequestContext, datum_of, encode_context
 from scoter.config import Config, load
-from scoter.core.reply import Failed, Fetched, Gone, Reason, Reply, Request
+from scoter.core.reply import Failed, Fetched, Gone, Reason, Request
 from scoter.core.url import canonical
 from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.protocols.dispatch import Protocols
@@ -73,13 +73,16 @@ async def test_documented_protocol_sees_the_datum(web: SimServer, monkeypatch: p
     plugin: Any = protocols._chain[0]
     sent: list[dict[str, str]] = []
     ask = plugin._ask
-    monkeypatch.setattr(plugin, "_ask", lambda request, headers: sent.append(headers) or ask(request, headers))
+
+    def noted(request: Request, headers: dict[str, str]) -> Any:
+        sent.append(headers)
+        return ask(request, headers)
+
+    monkeypatch.setattr(plugin, "_ask", noted)
     url = canonical(next(iter(web.web.seeds())))
     context = encode_context(RequestContext(metadata={"token": "x1"}))
 
-    replies: list[Reply] = await asyncio.gather(
-        protocols(Request(url=url, context=context)), protocols(Request(url=url))
-    )
+    replies = await asyncio.gather(protocols(Request(url=url, context=context)), protocols(Request(url=url)))
     await protocols.close()
 
     assert [isinstance(each, Fetched | Gone) for each in replies] == [True, True]
