@@ -103,6 +103,42 @@ async def test_entries_are_opened_by_priority_then_age(time: Time) -> None:
     assert await held.opened() == []
 
 
+async def test_url_that_an_api_has_sent_twice_is_one_entry(time: Time) -> None:
+    held = Fixture(time)
+    held.put("m", age=7)
+    first = await held.opened()
+    held.put("m", age=2)  # the client has sent the message again, after a 503
+    held.put("m", "other")
+
+    assert first == ["m"]
+    assert await held.opened() == ["other"]
+    assert held.member.finished == [((NAMES.intake(Priority.NORMAL), 0), 1), ((NAMES.intake(Priority.NORMAL), 0), 2)]
+
+
+async def test_message_id_that_was_forgotten_is_a_new_message(time: Time) -> None:
+    held = Fixture(time, messages_for=timedelta(seconds=10))
+    held.put("m", age=11)
+    held.put("m", age=0)
+
+    assert await held.opened() == ["m", "m"]
+    assert held.member.finished == []
+
+
+async def test_url_that_is_received_again_with_its_partition_is_no_repetition(time: Time) -> None:
+    held = Fixture(time)
+    held.put("m")
+    await held.opened()
+    place = (NAMES.intake(Priority.NORMAL), 0)
+    await held.journal.revoked([place], is_lost=True)
+    held.journal.assigned([place], 0.0)
+    value = accepted_urls.encode(AcceptedUrl("m", url_of("m"), Priority.NORMAL, False, "", START))
+
+    held.journal.received([ReceivedMessage(place, 0, value)])
+
+    assert await held.opened() == ["m"]
+    assert held.member.finished == []
+
+
 async def test_old_bulk_entries_get_a_share_despite_urgent_ones(time: Time) -> None:
     held = Fixture(time)
     held.put("old", priority=Priority.BULK, age=3_600)

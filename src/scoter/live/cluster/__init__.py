@@ -7,6 +7,7 @@
 - ``consumer``   the partitions of a group's member, and their messages
 - ``intake``     accepted URLs, as an api writes them
 - ``journal``    accepted URLs, as a worker reads them
+- ``repeats``    URLs that an api has sent twice
 - ``suspects``   messages that may have killed their process
 - ``outcomes``   recording of outcomes: Cassandra first, then one Kafka transaction
 - ``events``     events, read by number

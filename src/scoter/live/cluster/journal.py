@@ -27,6 +27,7 @@ from scoter.live.cluster.intake import EntryNumbers
 from scoter.live.cluster.kafka import TopicNames
 from scoter.live.cluster.messages import AcceptedUrl, DeadLetter, UnreadableMessage, accepted_urls
 from scoter.live.cluster.offsets import ENDS
+from scoter.live.cluster.repeats import RepeatedUrls
 from scoter.live.cluster.suspects import MOST_TRIALS, SuspectQueue
 from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record
 from scoter.live.ports import Accepted, JournalEntry, OutcomeRecorder, UrlOutcome
@@ -110,6 +111,7 @@ class WorkerJournal:
         self._ready: Counter[tuple[str, Priority]] = Counter()
         self._parked: dict[tuple[str, Priority], deque[_OpenUrl]] = {}
         self._noted: set[Place] = set()
+        self._repeats = RepeatedUrls(live.messages_for)
         self._early: dict[Place, list[_OpenUrl]] = {}  # entries of partitions whose ownership is not stored yet
         self._suspects: SuspectQueue[_OpenUrl] = SuspectQueue(self._begin_trial, self._start_suspect)
         self.member: GroupMember | None = None
@@ -151,6 +153,10 @@ class WorkerJournal:
                 value = accepted_urls.decode(message.value)
             except UnreadableMessage as error:
                 self._bury(message, str(error))
+                continue
+            if self._repeats.is_repeated(value, message.place, message.offset):
+                assert self.member is not None  # noqa: S101 - set before it starts
+                self.member.finish(message.place, message.offset)
                 continue
             priority = self._priorities[message.place[0]]
             domain = domain_of(value.url)
