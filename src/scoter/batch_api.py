@@ -404,6 +404,7 @@ class ReportQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     since: Annotated[str, Meta(max_length=40)] = ""
     until: Annotated[str, Meta(max_length=40)] = ""
     limit: Annotated[int, Meta(ge=1, le=MAX_PAGE)] = 20
+    exact: bool = False
 
 
 class ViewColumn(Struct, frozen=True):
@@ -433,6 +434,7 @@ class SqlOrder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     query: Annotated[str, Meta(min_length=1, max_length=100_000)]
     limit: Annotated[int, Meta(ge=1, le=MAX_SQL_ROWS)] = 1_000
     seconds: Annotated[float, Meta(gt=0, le=60)] = 10.0
+    exact: Annotated[bool, Meta(description="In CSV, keep texts that a spreadsheet would take for formulas.")] = False
 
 
 class SqlResult(Struct, frozen=True, kw_only=True):

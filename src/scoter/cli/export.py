@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.invocation import AtMost, Decorator, only_with, remark
+from scoter.cli.invocation import AtMost, Decorator, invocation, only_with, remark
 from scoter.cli.output import note, progress_bar, visible
-from scoter.cli.results import print_result, print_table
+from scoter.cli.results import exact_option, print_result, print_table
 from scoter.cli.session import CrawlSession, crawl_session
 from scoter.core.display import count, duration, rate, size
 from scoter.errors import UsageError
@@ -25,6 +25,7 @@ _FORMATS = ("warc", "wacz", "jsonl", "csv", "parquet", "markdown", "sqlite", "fi
 _OPTIONS = {
     "--fields": "fields",
     "--compress": "compression",
+    "--exact": "exact",
     "--include-redirects": "redirects",
     "--fts": "fts",
     "--layout": "layout",
@@ -57,6 +58,7 @@ shard_size_option = click.option(
 @click.argument("directory", metavar="DIR")
 @click.argument("out", metavar="OUT")
 @click.option("--format", "form", type=click.Choice(_FORMATS), required=True, help="Format of the export.")
+@exact_option
 @selection_options
 @click.option("--include-redirects", "redirects", is_flag=True, help="With warc and wacz: also export redirects.")
 @click.option("--fields", default="", metavar="NAMES", help="Fields of a page, separated by commas.")
@@ -98,6 +100,7 @@ def command(directory: str, out: str, form: str, shard_size: int | None, fields:
             shard_size=shard_size,
             choices=FormatChoices(
                 compression=options["compress"],
+                exact=invocation().exact,
                 fts=options["fts"],
                 layout=options["layout"],
                 encoding=options["encoding"],

@@ -38,6 +38,7 @@ class Invocation:
         self.crawl_settings: Path | None = None
         self.overrides: list[str] = []
         self.trust_settings = False
+        self.exact = False
         self.json = False
         self.quiet = False
         self.debug = False

@@ -138,3 +138,10 @@ def key_object(key: ApiKey) -> dict[str, Any]:
         "created": key.created.isoformat(),
         "last_used": key.last_used.isoformat() if key.last_used else None,
     }
+
+
+def without_keys_warning(command: str, *, anybody: bool) -> str:
+    """Return a message that says who has access to a service without keys."""
+    who = "Anybody who can reach this address" if anybody else "Every user and every program of this machine"
+    how = f"scoter {command} … --new-key NAME, then start it with --with-keys"
+    return f"{who} has full access, because no key is required. To require keys: {how}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from scoter.cli.invocation import AtMost, invocation, remark
-from scoter.cli.results import open_output, print_rows, row_format
+from scoter.cli.results import exact_option, open_output, print_rows, row_format
 from scoter.errors import UsageError, did_you_mean
 from scoter.store.objects.path import StorePath, any_path
 
@@ -29,6 +29,7 @@ _REPORT_ROWS = 20
 @click.argument("directory", metavar="DIR")
 @click.argument("query", required=False)
 @_CSV
+@exact_option
 @click.option("--limit", type=AtMost(min=0), metavar="N", help="Print at most N rows.")
 def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -> None:
     """Query a crawl or a live service with SQL.
@@ -70,6 +71,7 @@ def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -
     "--limit", type=AtMost(min=1), metavar="N", default=_REPORT_ROWS, show_default=True, help="Print at most N rows."
 )
 @_CSV
+@exact_option
 @click.option("--html", metavar="FILE", help="Write all reports about a crawl to one HTML page, with charts.")
 def report(
     directory: str,

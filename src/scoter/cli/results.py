@@ -6,13 +6,14 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import click
 
-from scoter.cli.invocation import invocation
+from scoter.cli.invocation import Invocation, invocation
 from scoter.cli.output import cut, print_json, visible, width
 from scoter.errors import UsageError
 
@@ -49,11 +50,12 @@ def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], form: 
         return
     from scoter.batch.crawldir.export import csv_row, json_line
 
+    as_csv = partial(csv_row, exact=invocation().exact)
     out = sys.stdout.buffer
     sys.stdout.flush()
     if form == "csv":
-        out.write(csv_row(dict(zip(columns, columns, strict=True))))
-    encode = csv_row if form == "csv" else json_line
+        out.write(as_csv(dict(zip(columns, columns, strict=True))))
+    encode = as_csv if form == "csv" else json_line
     for row in rows:
         out.write(encode({name: row[name] for name in columns}))
     out.flush()
@@ -68,12 +70,25 @@ def print_facts(facts: Mapping[str, Any]) -> None:
         sys.stdout.write(f"{name:<{widest}}  {visible(text_value(value))}".rstrip() + "\n")
 
 
-dump_format = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["csv", "json", "parquet", "plain"]),
-    help="Format of the dump (default: json with --json, otherwise plain).",
-)
+def exact_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--exact``, which ``invocation().exact`` has."""
+
+    def remember(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+        context.ensure_object(Invocation).exact = value
+
+    text = "Write CSV values as they are, even those that a spreadsheet would take for formulas."
+    return click.option("--exact", is_flag=True, expose_value=False, callback=remember, help=text)(command)
+
+
+def dump_format(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of dumps."""
+    add = click.option(
+        "--format",
+        "form",
+        type=click.Choice(["csv", "json", "parquet", "plain"]),
+        help="Format of the dump (default: json with --json, otherwise plain).",
+    )
+    return add(exact_option(command))
 
 
 def write_dump(schema: Any, batches: Iterable[Any], out: str, form: str | None) -> int:
@@ -82,7 +97,7 @@ def write_dump(schema: Any, batches: Iterable[Any], out: str, form: str | None) 
 
     form = form or ("json" if invocation().json else "plain")
     with open_output(out, binary=form == "parquet") as file:
-        return write_rows(batches, schema, file, form)
+        return write_rows(batches, schema, file, form, exact=invocation().exact)
 
 
 @contextmanager

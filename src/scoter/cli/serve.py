@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scoter.cli.invocation import agent_option, invocation, setting_option
-from scoter.cli.keys import key_options, manage_keys
+from scoter.cli.keys import key_options, manage_keys, without_keys_warning
 from scoter.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -124,5 +124,7 @@ def _serve(folder: ServiceFolder, host: str, port: int, with_keys: bool, without
                 sys.stdout.flush()
             elif not options.quiet:
                 note(f"Listening on {address}{' (API key required)' if required else ''}, data in {plan.root}")
+                if not required:
+                    note(without_keys_warning("serve", anybody=without_keys))
 
         return asyncio.run(Supervisor(plan, sockets, announce).run())

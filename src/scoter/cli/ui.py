@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scoter.cli.invocation import Invocation, invocation
-from scoter.cli.keys import key_options, manage_keys
+from scoter.cli.keys import key_options, manage_keys, without_keys_warning
 from scoter.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ def command(folder: str, host: str, port: int, **keys: Any) -> int:
                 sys.stdout.flush()
             elif not options.quiet:
                 note(f"Listening on {address}{' (API key required)' if required else ''}, crawls in {crawls.root}")
+                if not required:
+                    note(without_keys_warning("ui", anybody=keys["without_keys"]))
 
         return asyncio.run(server.run(sockets, announce))
 

@@ -28,6 +28,7 @@ and tested over its whole range. An import contract enforces this.
 - ``normalizers/``    the rules of the URL normalisers
 - ``chain``           runs chains of filters and normalisers
 - ``rule_lines``      what all rule files have in common
+- ``csv_cells``       cells that spreadsheets open safely
 - ``pattern``         regular expressions that cannot hang
 - ``dialect``         Java's regular expressions, translated for RE2 and ``regex``
 - ``expr/``           the expression language that selects records

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,17 @@ from scoter.errors import UsageError, UserError
 _BATCH = 8_192
 _SLICE = 4_096  # rows converted to Python objects at a time
 _NO_VALUES: Mapping[str, Any] = {}
+# What changes the state of the session or tells about the machine, although it looks like reading; `query` takes
+# another query as a text.
+_FORBIDDEN = re.compile(
+    r"(?i)\b(?:(?:enable|disable)_\w+|truncate_duckdb_logs|write_log|duckdb_logs\w*|duckdb_log_contexts|parse_duckdb_log\w*"
+    r"|duckdb_settings|duckdb_views|duckdb_temporary_files|duckdb_external_file_cache|duckdb_secrets|which_secret"
+    r"|duckdb_extensions|duckdb_databases|current_setting|getenv|set_config|sqlite_(?:temp_)?(?:master|schema)|pg_views"
+    r"|pg_settings|pg_database|pragma_\w+|(?:force_)?checkpoint|sql_auto_complete|json_execute_serialized_sql"
+    r"|information_schema\"?\s*\.\s*\"?views"
+    r"|(?:query|query_table|from_substrait\w*)(?=\"?\s*\())"
+)
+_LITERAL = re.compile(r"(?s)'(?:[^']|'')*'|--[^\n]*|/\*.*?\*/|(\$\w*\$).*?\1")
 
 
 class SqlView(Struct, frozen=True):
@@ -90,12 +102,15 @@ class SqlSession:
         if any("\ud800" <= character <= "\udfff" for character in query):
             raise UsageError("the query is not valid UTF-8", where="SQL")
         with self._translate_errors():
-            kinds = [each.type for each in self._connection.extract_statements(query)]
-        # For a PIVOT, DuckDB puts a statement in front that creates a temporary type.
-        *before, last = kinds or [None]
-        select, create = duckdb.StatementType.SELECT, duckdb.StatementType.CREATE
-        if last != select or any(each != create for each in before):
+            statements = self._connection.extract_statements(query)
+        # For a PIVOT, DuckDB puts a statement in front that creates a temporary type, and that has no text.
+        *before, last = statements or [None]
+        is_select = last is not None and last.type == duckdb.StatementType.SELECT
+        if not is_select or any(each.type != duckdb.StatementType.CREATE or each.query for each in before):
             raise UsageError("the session is read-only", where="SQL", hint="Pass a single SELECT.")
+        if found := _FORBIDDEN.search(_LITERAL.sub(_without_content, query)):
+            name = found[0].rstrip("( \t\r\n")
+            raise UsageError(f"{name} cannot be used here", where="SQL", hint="Query the tables of this directory.")
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
@@ -211,6 +226,11 @@ def _distinct(names: Sequence[str]) -> list[str]:
         number = names[: len(found)].count(name)
         found.append(f"{name}_{number}" if number else name)
     return found
+
+
+def _without_content(found: re.Match[str]) -> str:
+    """Return what stands for a literal or a comment."""
+    return " " if found[0].startswith(("-", "/")) else "''"
 
 
 def _message(failure: Exception) -> str:

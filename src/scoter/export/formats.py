@@ -6,6 +6,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from isal import isal_zlib
 from msgspec import Struct
 
 from scoter.batch.crawldir.export import iter_rows, json_line, text_value
+from scoter.core.csv_cells import csv_cell
 from scoter.export.fields import schema_of
 from scoter.export.folder import ExportedFile, ExportFolder, FinishedShard, HashedFile
 
@@ -93,9 +95,12 @@ def jsonl_format(folder: ExportFolder, fields: tuple[str, ...], compression: Com
     return RowFormat(folder, fields, ".jsonl", _json_lines, compression=compression)
 
 
-def csv_format(folder: ExportFolder, fields: tuple[str, ...], compression: Compression) -> RowFormat:
-    """Return the format of RFC 4180, with a header line; nested values are JSON."""
-    return RowFormat(folder, fields, ".csv", _csv_lines, head=_csv([fields]), compression=compression)
+def csv_format(
+    folder: ExportFolder, fields: tuple[str, ...], compression: Compression, *, exact: bool = False
+) -> RowFormat:
+    """Return the format of RFC 4180, with a header line; nested values are JSON. No cell is a formula, if not exact."""
+    lines = partial(_csv_lines, exact=exact)
+    return RowFormat(folder, fields, ".csv", lines, head=_csv([fields]), compression=compression)
 
 
 def one_file(shard: Shard, file: ExportedFile) -> FinishedShard:
@@ -107,14 +112,15 @@ def _json_lines(fields: Sequence[str], batch: Any) -> bytes:
     return b"".join(map(json_line, iter_rows([batch.select(list(fields))])))
 
 
-def _csv_lines(fields: Sequence[str], batch: Any) -> bytes:
+def _csv_lines(fields: Sequence[str], batch: Any, *, exact: bool) -> bytes:
     rows = iter_rows([batch.select(list(fields))])
-    return _csv([repr(value) if isinstance(value, float) else _cell(value) for value in row.values()] for row in rows)
-
-
-def _cell(value: Any) -> str:
-    # RFC 4180 has no NUL, and many readers stop at one.
-    return text_value(value).replace("\0", "")
+    return _csv(
+        [
+            repr(value) if isinstance(value, float) else csv_cell(value, text_value(value), exact=exact)
+            for value in row.values()
+        ]
+        for row in rows
+    )
 
 
 def _csv(rows: Iterable[Iterable[str]]) -> bytes:

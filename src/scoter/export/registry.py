@@ -20,6 +20,7 @@ class FormatChoices(Struct, frozen=True, kw_only=True):
     """Options of single formats."""
 
     compression: Compression = "none"
+    exact: bool = False
     fts: bool = False
     layout: Layout = "host"
     encoding: RecordEncoding = "json"
@@ -46,8 +47,10 @@ FORMATS: Mapping[str, KnownFormat] = {
         takes=("fields", "compression"),
     ),
     "csv": KnownFormat(
-        make=lambda folder, source, fields, choices: csv_format(folder, fields, choices.compression),
-        takes=("fields", "compression"),
+        make=lambda folder, source, fields, choices: csv_format(
+            folder, fields, choices.compression, exact=choices.exact
+        ),
+        takes=("fields", "compression", "exact"),
     ),
     "parquet": KnownFormat(
         make=lambda folder, source, fields, choices: ParquetFormat(folder, fields), takes=("fields",)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import math
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
@@ -22,6 +23,7 @@ from scoter.web.problems import problem
 _MAX_BUCKETS: Final = 10_000
 _PORTS: Final = {"http": "80", "https": "443"}
 _LOCAL_NAMES: Final = frozenset({"localhost", "ip6-localhost"})
+_HOST: Final = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^:\[\]@/]+))(?::[0-9]{0,5})?")
 
 
 class KeyCheck(Protocol):
@@ -186,10 +188,11 @@ def is_loopback_host(host: bytes) -> bool:
 
     >>> is_loopback_host(b"127.0.0.1:8000"), is_loopback_host(b"[::1]"), is_loopback_host(b"evil.example")
     (True, True, False)
+    >>> is_loopback_host(b"[::1]evil.example"), is_loopback_host(b"127.0.0.1:80evil.example")
+    (False, False)
     """
-    text = host.decode("latin-1").lower()
-    name = text[1 : text.find("]")] if text.startswith("[") else text.partition(":")[0]
-    return is_loopback(name)
+    found = _HOST.fullmatch(host.decode("latin-1").lower())
+    return found is not None and is_loopback(found[1] or found[2])
 
 
 def is_same_origin(origin: str, host: str) -> bool:

@@ -13,7 +13,11 @@ from tests.web.batch.crawls import BatchBench
 from tests.web.batch.test_sessions import OWN, log_in
 from tests.web.pages.illustrated_site import CRAWLED, START, illustrated_site
 
+from scoter.batch.readseg import ArchivedContent
+from scoter.web.asgi import ApiResponse, HeaderFields
 from scoter.web.batch import archived_copies
+from scoter.web.batch.archived_copies import ArchivedCopy
+from scoter.web.batch.handlers.copies import _LINKED, _SANDBOX, _shown
 from scoter.web.batch.replay import CopyRewriter
 from scoter.web.batch.replay_tickets import LIFETIME, ReplayTickets
 from scoter.web.sessions import SessionAccess
@@ -183,3 +187,19 @@ def test_addresses_are_rewritten(markup: str, result: str | None) -> None:
 
 def test_a_page_that_is_dangerous_to_parse_is_not_shown() -> None:
     assert CopyRewriter("http://a.test/", str).page(b"<div>" * 500_000, "") is None
+
+
+@pytest.mark.parametrize("policy", [_SANDBOX, _LINKED])
+def test_an_archived_svg_requests_nothing_from_the_server(policy: HeaderFields) -> None:
+    content = ArchivedContent(
+        status=200, headers=(("Content-Type", "image/svg+xml"),), body=b'<svg><image href="/v1/crawls"/></svg>'
+    )
+    copy = ArchivedCopy(url="http://a.test/x.svg", segment="s", fetched=None, content=content)
+
+    shown = _shown(copy, "ticket", policy)
+
+    assert isinstance(shown, ApiResponse)
+    policies = [value for name, value in shown.headers if name == b"content-security-policy"]
+    assert len(policies) == 1
+    assert policies[0].startswith(b"sandbox; default-src 'none'")
+    assert b"'self'" not in policies[0]

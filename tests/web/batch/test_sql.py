@@ -131,6 +131,80 @@ async def test_a_query_that_takes_too_long_is_ended(bench: BatchBench) -> None:
     assert (got.status, got.json["type"]) == (422, "urn:scoter:problem:too-slow")
 
 
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "select * from enable_logging('QueryLog')",
+        "call enable_logging()",
+        "create table x as select 1; select * from x",
+        "create type y as enum ('a'); select 1",
+        "/* */ create view v as select 1; select 1",
+        "select * from duckdb_settings()",
+        'select * from "duckdb_settings"()',
+        "select sql from duckdb_views()",
+        "select current_setting('temp_directory')",
+        "from query('select * from duckdb_' || 'settings()')",
+        "from query /* x */ ('select 1')",
+        "select * from sqlite_master",
+    ],
+)
+async def test_a_query_can_neither_change_the_session_nor_see_the_machine(attack: str, bench: BatchBench) -> None:
+    got = await bench.client.post(PATH, {"query": attack})
+
+    assert (got.status, got.json["where"]) == (422, "/query")
+    assert str(bench.folder.root) not in got.body.decode()
+
+
+async def test_no_catalogue_tells_paths_of_the_server(bench: BatchBench) -> None:
+    root = bench.folder.root
+    with sql(CrawlDir.open(root / "news"), memory_limit=2**29, spill_limit=2**20) as session:
+        listed = "select distinct function_name as name from duckdb_functions() where function_type = 'table'"
+        sources = [f'"{row["name"]}"()' for row in session.query(listed).rows]
+        views = "select database_name, schema_name, view_name from duckdb_views()"
+        found = session._connection.execute(views).fetchall()
+        sources += [".".join(f'"{part}"' for part in row) for row in found]
+        seen = []
+        for source in sources:
+            with suppress(UserError):
+                seen += [(source, str(row)) for row in session.query(f"from {source}").rows]
+
+    assert len(sources) > 30
+    assert len(seen) > 30
+    assert not [source for source, text in seen if str(root) in text]
+
+
+async def test_pivots_and_words_in_texts_are_allowed(bench: BatchBench) -> None:
+    pivot = "from (pivot (select status, 1 as n from crawldb) on status using sum(n))"
+    texts = "select 'enable_logging() from duckdb_settings()' as a, 1 as query -- duckdb_views"
+
+    assert (await bench.client.post(PATH, {"query": pivot})).status == 200
+    assert (await bench.client.post(PATH, {"query": texts})).json["rows"][0]["query"] == 1
+
+
+async def test_infinite_and_late_times_are_texts(bench: BatchBench) -> None:
+    query = "select timestamp 'infinity' a, timestamptz '-infinity' b, timestamp '20000-01-01' c, now() d"
+
+    as_json = await bench.client.post(PATH, {"query": query})
+    as_csv = await bench.client.post(PATH, {"query": query}, ("Accept", "text/csv"))
+    nested = await bench.client.post(PATH, {"query": "select [timestamp 'infinity']"})
+
+    row = as_json.json["rows"][0]
+    assert (row["a"], row["b"]) == ("infinity", "-infinity")
+    assert row["c"].startswith("20000-01-01")
+    assert as_csv.status == 200
+    assert nested.status == 422
+
+
+async def test_csv_has_no_formulas_unless_exact(bench: BatchBench) -> None:
+    query = "select '=cmd()' as a, -5 as b, chr(27) || 'x' as c, '@x' as \"=d\""
+
+    safe = await bench.client.post(PATH, {"query": query}, ("Accept", "text/csv"))
+    exact = await bench.client.post(PATH, {"query": query, "exact": True}, ("Accept", "text/csv"))
+
+    assert safe.body.decode() == "a,b,c,'=d\n'=cmd(),-5,x,'@x\n"
+    assert exact.body.decode() == "a,b,c,=d\n=cmd(),-5,\x1bx,@x\n"
+
+
 async def test_the_temporary_files_of_a_query_are_removed_however_it_ends(bench: BatchBench) -> None:
     slow = "select sum(hash(range)) from range(1000000000000)"
     spill, scratch = bench.folder.state / SPILL, bench.folder.root / "news" / "tmp"

@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from scoter.core.csv_cells import csv_cell
 from scoter.errors import UsageError
 from scoter.store.disk import disk_errors
 
@@ -43,15 +46,19 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
             draft.unlink(missing_ok=True)
 
 
-def write_rows(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str) -> int:
-    """Write record batches of a schema in one of ``FORMATS``, or as lines of values, and return the number of rows."""
+def write_rows(batches: Iterable[Any], schema: Any, out: BinaryIO, form: str, *, exact: bool = False) -> int:
+    """Write record batches of a schema in one of ``FORMATS``, or as lines of values, and return the number of rows.
+
+    ``exact``: in CSV, keep texts that a spreadsheet would take for formulas.
+    """
     if form == "parquet":
         return _parquet(batches, schema, out)
     if form == "csv":
         out.write(_csv_line(schema.names))
+    encode = partial(csv_row, exact=exact) if form == "csv" else _ENCODERS[form]
     number = 0
     for number, row in enumerate(iter_rows(batches), 1):  # noqa: B007 - the last number is the count
-        out.write(_ENCODERS[form](row))
+        out.write(encode(row))
     return number
 
 
@@ -65,6 +72,26 @@ def iter_rows(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 def _values(column: Any) -> list[Any]:
+    try:
+        return _python_values(column)
+    except (OverflowError, ValueError) as failure:
+        if pa.types.is_timestamp(column.type):
+            return [_time_value(value) for value in column]
+        hint = "Convert it to text: CAST(... AS VARCHAR)."
+        raise UsageError("a time is outside of the years 1 to 9999", where="SQL", hint=hint) from failure
+
+
+def _time_value(value: Any) -> Any:
+    """Return a time that Python may not be able to represent; such a time is a text, as in SQL."""
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        if abs(value.value) == 2**63 - 1:
+            return "infinity" if value.value > 0 else "-infinity"
+        return str(value.cast(pa.utf8()).as_py())
+
+
+def _python_values(column: Any) -> list[Any]:
     # Arrow converts nested values much faster if it is not told how to convert maps.
     has_maps = "map<" in str(column.type)
     found: list[Any] = column.to_pylist(maps_as_pydicts="lossy") if has_maps else column.to_pylist()
@@ -82,9 +109,14 @@ def json_line(row: Mapping[str, Any]) -> bytes:
     return msgspec.json.encode(json_value(row)) + b"\n"
 
 
-def csv_row(row: Mapping[str, Any]) -> bytes:
-    """Return a row as a line of CSV; nested values are JSON."""
-    return _csv_line([value if isinstance(value, float) else text_value(value) for value in row.values()])
+def csv_row(row: Mapping[str, Any], *, exact: bool = False) -> bytes:
+    """Return a row as a line of CSV; nested values are JSON. Without ``exact``, no cell is a formula."""
+    return _csv_line(
+        [
+            value if isinstance(value, float) else csv_cell(value, text_value(value), exact=exact)
+            for value in row.values()
+        ]
+    )
 
 
 def plain_block(row: Mapping[str, Any]) -> bytes:

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.config import Setting
+from scoter.core.csv_cells import csv_cell
 from scoter.core.document import Document, RejectedDocument
 from scoter.errors import ConfigError
 from scoter.plugins import IndexRun, Setup
@@ -134,6 +135,9 @@ class CsvWriterSettings(FilesSettings, frozen=True):
     quotechar: Annotated[str, Setting("Quotation mark: one character.")] = '"'
     maxfieldlength: Annotated[int, Setting("Maximum length of a value, in characters.", at_least=1)] = 4096
     maxfieldvalues: Annotated[int, Setting("Maximum number of values of a field.", at_least=1)] = 12
+    exact: Annotated[
+        bool, Setting("Write values as they are, even those that a spreadsheet would take for formulas.")
+    ] = False
 
 
 class CsvIndexWriter(_FileWriter):
@@ -164,7 +168,7 @@ class CsvIndexWriter(_FileWriter):
         fields = {"id": (document.id,), "boost": (document.boost,), **document.fields}
         return [
             settings.valuesep.join(
-                text_value(value)[: settings.maxfieldlength]
+                csv_cell(value, text_value(value), exact=settings.exact)[: settings.maxfieldlength]
                 for value in fields.get(name, ())[: settings.maxfieldvalues]
             )
             for name in settings.fields

@@ -12,13 +12,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from msgspec import Struct
 
 from scoter.batch.crawldir.crawldb import open_crawldb
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
-from scoter.batch.crawldir.export import iter_rows, json_value, text_value
+from scoter.batch.crawldir.export import csv_row, iter_rows, json_value
 from scoter.batch.crawldir.lookup import without_replaced
 from scoter.batch_api import HostsQuery, UrlsQuery
 from scoter.config import Config
@@ -201,8 +200,8 @@ def accepted_form(headers: Mapping[bytes, bytes], forms: Sequence[str]) -> str:
     return ""
 
 
-def encoded_table(table: Any, form: str) -> bytes:
-    """Return a table as an Arrow stream, a Parquet file or CSV."""
+def encoded_table(table: Any, form: str, *, exact: bool = False) -> bytes:
+    """Return a table as an Arrow stream, a Parquet file, or CSV as `scoter sql --csv` prints it."""
     out = io.BytesIO()
     if form == ARROW:
         with pa.ipc.new_stream(out, table.schema) as stream:
@@ -210,17 +209,6 @@ def encoded_table(table: Any, form: str) -> bytes:
     elif form == PARQUET:
         pq.write_table(table, out, compression="zstd")
     else:
-        pa_csv.write_csv(_flat(table), out)
+        out.write(csv_row(dict(zip(table.schema.names, table.schema.names, strict=True)), exact=exact))
+        out.writelines(csv_row(row, exact=exact) for row in iter_rows(table.to_batches()))
     return out.getvalue()
-
-
-def _flat(table: Any) -> Any:
-    """Return a table whose nested and binary columns are texts, as `scoter sql --csv` prints them."""
-    columns = []
-    for name, column in zip(table.schema.names, table.columns, strict=True):
-        kind = column.type
-        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            values = (value[name] for value in iter_rows([*table.select([name]).to_batches()]))
-            column = pa.array([None if value is None else text_value(value) for value in values], pa.utf8())
-        columns.append(column)
-    return pa.table(columns, names=table.schema.names)

@@ -96,7 +96,9 @@ def batch_problem(error: ScoterError, relative: Callable[[str], str]) -> Problem
         case QueryTimeout():
             return problem(422, "too-slow", title, detail, where="/query")
         case QueryRefused():
-            return problem(422, "query", "The query was refused.", f"{error.message}\n{detail}".strip(), where="/query")
+            return problem(
+                422, "query", "The query was refused.", relative(f"{error.message}\n{detail}").strip(), where="/query"
+            )
         case OrderError():
             found = problem(422, "invalid", "The request is invalid.", title, where=error.where)
             return msgspec.structs.replace(found, accepted=error.accepted)

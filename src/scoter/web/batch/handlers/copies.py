@@ -51,6 +51,12 @@ _POLICY: Final = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline' 'self'; img-src data: 'self'; font-src data: 'self'; "
     "frame-src 'self'; base-uri 'none'; form-action 'none'"
 )
+# An SVG is a document whose addresses are not rewritten: it may not request anything, not even from this server.
+_ALONE: Final = (
+    b"content-security-policy",
+    b"sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:; form-action 'none'",
+)
+_SVG: Final = "image/svg+xml"
 _SANDBOX: Final = (
     (b"content-security-policy", f"{_POLICY}; frame-ancestors 'self'".encode()),
     (b"x-dns-prefetch-control", b"off"),
@@ -180,6 +186,8 @@ def _shown(found: ArchivedCopy, ticket: str, policy: HeaderFields) -> HandlerRes
         else:
             body = text
         media_type = f"{kind}; charset=utf-8"
+    if kind == _SVG:
+        policy = (_ALONE, *(field for field in policy if field[0] != _ALONE[0]))
     headers = (*policy, *_facts(found.segment, found.content), (b"scoter-url", found.url.encode("ascii", "replace")))
     return ApiResponse(body, media_type=media_type.encode("ascii"), headers=headers)
 

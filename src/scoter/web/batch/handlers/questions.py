@@ -96,7 +96,7 @@ async def show_report(services: BatchServices, call: ApiRequest[None]) -> Handle
     table, is_truncated = await services.queries.report(
         crawl.path, question.crawl, most=query.limit, texts=texts, times=times, caller=call.caller.name
     )
-    return await services.read(_answer, table, is_truncated, call)
+    return await services.read(_answer, table, is_truncated, call, query.exact)
 
 
 def _site(question: Question, site: str) -> str:
@@ -148,16 +148,16 @@ async def query_crawl(services: BatchServices, call: ApiRequest[SqlOrder]) -> Ha
     table, is_truncated = await services.queries.run(
         crawl.path, order.query, most=order.limit, seconds=order.seconds, caller=call.caller.name
     )
-    return await services.read(_answer, table, is_truncated, call)
+    return await services.read(_answer, table, is_truncated, call, order.exact)
 
 
-def _answer(table: Any, is_truncated: bool, call: ApiRequest[Any]) -> ApiResponse:
+def _answer(table: Any, is_truncated: bool, call: ApiRequest[Any], exact: bool) -> ApiResponse:
     form = accepted_form(call.headers, _FORMS)
     if form:
         headers = (
             (b"scoter-truncated", b"%d" % is_truncated),
             (b"content-disposition", b"attachment"),
         )
-        return ApiResponse(encoded_table(table, form), media_type=form.encode(), headers=headers)
+        return ApiResponse(encoded_table(table, form, exact=exact), media_type=form.encode(), headers=headers)
     rows = json_rows(table)
     return ApiResponse(msgspec.json.encode(SqlResult(columns=table.schema.names, rows=rows, truncated=is_truncated)))
