@@ -12,6 +12,7 @@ from uuid import uuid4
 from scoter.core.reply import Failed, Reason, Reply
 from scoter.errors import ScoterError
 from scoter.live.records import Message, Priority
+from scoter.live.tenants import scoped_id
 
 PASSING: Final = frozenset({Reason.BUSY, Reason.RESET, Reason.TIMEOUT})
 """The reasons of failures that may pass: 429, 503, a reset or a timeout."""
@@ -37,9 +38,11 @@ def retry_delay(reply: Reply, failures: int, delays: Sequence[timedelta]) -> tim
     return max(delays[failures], reply.retry_after or timedelta())
 
 
-def retry_message(url: str, now: datetime) -> Message:
-    """Return the message that submits a URL again. It comes after everything that others wait for."""
-    return Message(id=f"retry-{uuid4().hex}", urls=(url,), priority=Priority.BULK, received=now, is_named=False)
+def retry_message(url: str, tenant: str, now: datetime) -> Message:
+    """Return the message that submits a URL again for a tenant. It comes after everything that others wait for."""
+    return Message(
+        id=scoped_id(tenant, f"retry-{uuid4().hex}"), urls=(url,), priority=Priority.BULK, received=now, is_named=False
+    )
 
 
 class RetryQueue(Protocol):

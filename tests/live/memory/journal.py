@@ -74,7 +74,7 @@ class MemoryJournal:
         self._turns = AgedEntryShare(live.patience)
         self._most_tries = live.tries
         self._most_retries = live.retries_most
-        self._retries: dict[str, datetime] = {}
+        self._retries: dict[str, tuple[datetime, str]] = {}
         self._last = 0
         self._messages: dict[str, _AcceptedMessage] = {}
         self._rows: dict[int, _EntryState] = {}
@@ -193,7 +193,7 @@ class MemoryJournal:
         self._metadata.keep(done.rows)
         self._retries.pop(done.entry.url, None)
         if done.record.retry_at is not None and len(self._retries) < self._most_retries:
-            self._retries[done.entry.url] = done.record.retry_at
+            self._retries[done.entry.url] = done.record.retry_at, tenant_of(done.entry.message)
         return self._end(row, done.entry, done.record)
 
     def _end(self, row: _EntryState, entry: JournalEntry, record: UrlRecord) -> Event:
@@ -237,10 +237,10 @@ class MemoryJournal:
 
     async def accept_retries(self, most: int) -> int:
         now = self._clock()
-        due = [url for url, at in self._retries.items() if at <= now][:most]
-        for url in due:
+        due = [(url, tenant) for url, (at, tenant) in self._retries.items() if at <= now][:most]
+        for url, tenant in due:
             del self._retries[url]
-            self._accept(retry_message(url, now), {url: None})
+            self._accept(retry_message(url, tenant, now), {url: None})
         return len(due)
 
     def retries(self) -> int:

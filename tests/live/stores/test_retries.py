@@ -7,13 +7,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 from tests.live.stores.conftest import Make
-from tests.live.stores.fakes import LEASE, START, Stores, Time, accept, done, opened, url_of
+from tests.live.stores.fakes import LEASE, START, Stores, Time, accept, done, message, opened, url_of
 
 from scoter.config.sections.live import LiveSettings
 from scoter.live.ports import JournalEntry, UrlOutcome
 from scoter.live.records import Priority
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
+from scoter.live.tenants import scoped_id
 
 MINUTE = timedelta(minutes=1)
 
@@ -41,6 +42,20 @@ async def test_due_retry_becomes_one_message_of_low_priority(stores: Stores, tim
     assert (entry.url, entry.priority, entry.force, entry.callback) == (url_of("a"), Priority.BULK, False, "")
     assert entry.message.startswith("retry-")
     assert stores.journal.retries() == 0
+
+
+async def test_outcome_of_a_retry_is_announced_to_the_tenant_that_asked(stores: Stores, time: Time) -> None:
+    await stores.journal.accept([(message(scoped_id("acme", "m")), [url_of("a")])])
+    (entry,) = await stores.journal.open("r", 1, LEASE)
+    await stores.outcomes.record("r", [failing(entry, START + MINUTE)])
+    time.passes(60)
+    await stores.journal.accept_retries(10)
+    (again,) = await stores.journal.open("r", 10, LEASE)
+
+    (event,) = await stores.outcomes.record("r", [done(again)])
+
+    assert event is not None
+    assert (event.tenant, event.url) == ("acme", url_of("a"))
 
 
 async def test_outcome_without_a_retry_cancels_it(stores: Stores, time: Time) -> None:

@@ -28,7 +28,7 @@ from scoter.live.records import Event, Message, Priority, UrlRecord
 from scoter.live.retries import retry_message
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.metadata import put_records
-from scoter.live.tenants import announcement
+from scoter.live.tenants import announcement, tenant_of
 
 # Only this transaction inserts, so the entries of a message have consecutive numbers.
 _NEW_MESSAGE: Final = (
@@ -195,12 +195,12 @@ class SqliteJournal:
             return 0
 
         def change(connection: sqlite3.Connection) -> int:
-            found = connection.execute("SELECT url FROM retries WHERE due <= ? ORDER BY due LIMIT ?", (due, most))
-            urls = [url for (url,) in found]
-            connection.executemany("DELETE FROM retries WHERE url = ?", [(url,) for url in urls])
-            for url in urls:
-                self._accept(connection, retry_message(url, now), [(url, domain_of(url))])
-            return len(urls)
+            query = "SELECT url, tenant FROM retries WHERE due <= ? ORDER BY due LIMIT ?"
+            found = connection.execute(query, (due, most)).fetchall()
+            connection.executemany("DELETE FROM retries WHERE url = ?", [(url,) for url, _ in found])
+            for url, tenant in found:
+                self._accept(connection, retry_message(url, tenant, now), [(url, domain_of(url))])
+            return len(found)
 
         return await self._db.write(change)
 
@@ -280,12 +280,12 @@ def announce(connection: sqlite3.Connection, entry: JournalEntry, record: UrlRec
     return event
 
 
-def schedule_retry(connection: sqlite3.Connection, url: str, at: datetime | None, most: int) -> None:
+def schedule_retry(connection: sqlite3.Connection, entry: JournalEntry, at: datetime | None, most: int) -> None:
     """Schedule the next fetch of a URL; ``None`` removes a scheduled one. Beyond ``most`` URLs, do nothing."""
-    connection.execute("DELETE FROM retries WHERE url = ?", (url,))
+    connection.execute("DELETE FROM retries WHERE url = ?", (entry.url,))
     if at is not None:
-        insert = "INSERT INTO retries SELECT ?, ? WHERE (SELECT count(*) FROM retries) < ?"
-        connection.execute(insert, (url, to_micros(at), most))
+        insert = "INSERT INTO retries SELECT ?, ?, ? WHERE (SELECT count(*) FROM retries) < ?"
+        connection.execute(insert, (entry.url, to_micros(at), tenant_of(entry.message), most))
 
 
 class SqliteOutcomes:
@@ -308,5 +308,5 @@ class SqliteOutcomes:
         if not close_entry(connection, done.entry.id, reader, now):
             return None
         put_records(connection, done.rows, now)
-        schedule_retry(connection, done.entry.url, done.record.retry_at, self._most_retries)
+        schedule_retry(connection, done.entry, done.record.retry_at, self._most_retries)
         return announce(connection, done.entry, done.record, now)

@@ -14,7 +14,7 @@ One file contains everything that changes together: the records of an outcome, i
 - ``tenants``     the number of entries per tenant; triggers maintain it
 - ``rules``, ``keys``  domain rules; API keys
 - ``holds``       domains that must not be requested for longer than usual, and until when
-- ``retries``     URLs whose last fetch failed, and when they are fetched again
+- ``retries``     URLs whose last fetch failed, when they are fetched again, and whom the outcome is announced to
 - ``tallies``     counters: entries by priority (``open0`` …), ``urls``, ``overflow``. Triggers maintain these and
   ``backlog``. Also ``window``: how many entries of a domain and priority are not parked; when one of them ends, the
   oldest parked one replaces it
@@ -147,7 +147,7 @@ CREATE INDEX deliveries_tenant ON deliveries (tenant, number);
 """
 
 _RETRIES: Final = """
-CREATE TABLE retries (url TEXT PRIMARY KEY, due INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE retries (url TEXT PRIMARY KEY, due INTEGER NOT NULL, tenant TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE INDEX retries_due ON retries (due);
 """
 
