@@ -15,6 +15,7 @@ import pytest
 import zstandard
 from msgspec.structs import replace
 from tests.fetch.fakes import exchange
+from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.worker.outcomes import OutcomeWriter
@@ -102,6 +103,49 @@ def test_page_parsed_in_another_process_does_not_delay_others(desk: Desk, tmp_pa
         B: ("success", "Seals"),
     }
     assert fetches[A]["warc_offset"] < fetches[B]["warc_offset"]
+
+
+def _with_etag(url: str, body: bytes) -> Reply:
+    head = b'HTTP/1.1 200 OK\r\netag: "1"\r\n\r\n'
+    return Fetched(replace(exchange(canonical(url), 200, body, (("etag", '"1"'),)), response_head=head))
+
+
+def test_304_refers_to_the_capture_with_our_copy(desk: Desk, tmp_path: Path) -> None:
+    # The body of B is stored once, with A.
+    desk.rows((A, _with_etag(A, PLAIN)), (B, _with_etag(B, PLAIN)))
+    fetches, _ = desk.written(Segment(tmp_path / "20261116000000"))
+    later = Desk(tmp_path / "20261117000000")
+    for url in (A, B):
+        unchanged = replace(exchange(canonical(url), 304, b"", ()), response_head=b"HTTP/1.1 304 Not Modified\r\n\r\n")
+        later.rows((url, NotModified(unchanged)), metadata=dict(fetches[url]["metadata"]))
+    again, _ = later.written(Segment(tmp_path / "20261117000000"))
+    later.paging.close()
+
+    (first,) = Segment(tmp_path / "20261116000000").content.glob("*.warc.gz")
+    (second,) = Segment(tmp_path / "20261117000000").content.glob("*.warc.gz")
+    copy, *_ = _records(first, "response")
+    for revisit, url in zip(_records(second, "revisit"), (A, B), strict=True):
+        assert revisit["WARC-Target-URI"] == url
+        assert revisit["WARC-Refers-To-Target-URI"] == copy["WARC-Target-URI"] == A
+        assert revisit["WARC-Refers-To-Date"] == copy["WARC-Date"]
+        assert revisit["WARC-Payload-Digest"] == copy["WARC-Payload-Digest"]
+        assert again[url]["metadata"] == fetches[url]["metadata"]
+
+
+def _records(archive: Path, kind: str) -> list[dict[str, str]]:
+    with archive.open("rb") as file:
+        return [dict(each.rec_headers.headers) for each in ArchiveIterator(file) if each.rec_type == kind]
+
+
+@pytest.mark.parametrize("said", ["", "never sha1:A", "2026-11-16T00:00:00Z sha1:A\r\nX: y", "2026-11-16T00:00:00Z"])
+def test_304_for_an_unknown_copy_refers_to_nothing(desk: Desk, tmp_path: Path, said: str) -> None:
+    unchanged = replace(exchange(canonical(A), 304, b"", ()), response_head=b"HTTP/1.1 304 Not Modified\r\n\r\n")
+    desk.rows((A, NotModified(unchanged)), metadata={"ETag": '"1"', "Archived": said})
+    desk.written(Segment(tmp_path / "20261116000000"))
+
+    (archive,) = Segment(tmp_path / "20261116000000").content.glob("*.warc.gz")
+    (revisit,) = _records(archive, "revisit")
+    assert not {"WARC-Refers-To-Target-URI", "WARC-Refers-To-Date", "WARC-Payload-Digest"} & set(revisit)
 
 
 def test_urls_not_requested_are_counted_and_not_written(desk: Desk, tmp_path: Path) -> None:

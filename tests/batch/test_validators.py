@@ -26,6 +26,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.inject import inject
 from scoter.config import load
 from scoter.engine.duckdb import DuckDbEngine
+from scoter.store.warc import WarcReader
 
 PAGE = "http://site.example/"
 CHECKS = ("If-Modified-Since", "If-None-Match")
@@ -114,6 +115,12 @@ def test_recrawl_sends_the_validators_of_the_server_verbatim(tmp_path: Path, val
     assert site.sent[0] == {}
     assert rows[PAGE]["status"] == "notmodified"
     assert {name: rows[PAGE]["metadata"][name] for name in validators} == validators
+    first, second = sorted((tmp_path / "crawl").glob("segments/*/content/*.warc.gz"))
+    with WarcReader(first) as archive:
+        copy = next(each for each in archive if each.url == PAGE)
+    with WarcReader(second) as archive:
+        unchanged = next(each for each in archive if each.url == PAGE)
+    assert (copy.status, unchanged.status, unchanged.digest) == (200, 304, copy.digest)
 
 
 def test_page_without_validators_is_requested_unconditionally(tmp_path: Path) -> None:

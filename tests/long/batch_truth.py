@@ -63,6 +63,13 @@ def complete(folder: Path, server: SimServer, *more: str) -> tuple[CrawlDir, Cra
         return directory, crawl_to_the_end(directory, engine, config)
 
 
+def again(directory: CrawlDir, server: SimServer, *more: str) -> CrawlResult:
+    """Fetch all pages of a crawl once more, as a month later."""
+    config = load(overrides=settings(server.port, *more))
+    with DuckDbEngine(directory.path / "tmp", MEMORY, threads=2) as engine:
+        return crawl(directory, engine, config, rounds=CrawlLimits(most=1, top_n=None, add_days=31, dedup=False))
+
+
 def crawl_to_the_end(directory: CrawlDir, engine: DuckDbEngine, config: Config) -> CrawlResult:
     rounds = CrawlLimits(most=MOST_ROUNDS, top_n=None, add_days=LOOK_AHEAD, dedup=False)
     return crawl(directory, engine, config, rounds=rounds)

@@ -6,7 +6,7 @@ The crawl is also exported as WACZ packages, which py-wacz must find valid.
 
 pywb, cdxj-indexer and py-wacz are in an environment of their own, because the package `surt`, which they use, has
 another licence than Scoter. Every page that was fetched must be replayed with the archived body, and every key must be
-equal.
+equal. A second round, a month later, gets a 304 for most pages: pywb must replay the body at the date of the 304 too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import json
-from tests.long.batch_truth import complete
+from tests.long.batch_truth import again, complete
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
 from scoter.simweb import WebSpec, running
@@ -44,6 +44,12 @@ def archived(archives: list[Path]) -> dict[str, bytes]:
                 if record.rec_type == "response" and record.http_headers.get_statuscode() == "200":
                     found[record.rec_headers.get_header("WARC-Target-URI")] = record.raw_stream.read()
     return found
+
+
+def unchanged(index: list[bytes]) -> list[tuple[str, str]]:
+    """Return the URLs and timestamps of all 304 responses."""
+    found = [(line.split(b" ", 2)[1].decode(), json.decode(line.split(b" ", 2)[2])) for line in index]
+    return [(fields["url"], date) for date, fields in found if fields["status"] == "304"]
 
 
 def differing_keys(tools: Path, archives: list[Path], index: list[bytes]) -> list[str]:
@@ -87,9 +93,9 @@ def pywb(tools: Path, folder: Path, archives: list[Path], index: list[bytes]) ->
             server.terminate()
 
 
-def replayed(address: str, url: str) -> bytes | None:
-    """Return the body that pywb serves for a URL, as archived."""
-    asked = urllib.request.Request(f"{address}/id_/{url}", headers={"Accept-Encoding": "gzip, br, zstd, deflate"})
+def replayed(address: str, url: str, date: str = "") -> bytes | None:
+    """Return the body that pywb serves for a URL, as archived, at a date or the newest one."""
+    asked = urllib.request.Request(f"{address}/{date}id_/{url}", headers={"Accept-Encoding": "gzip, br, zstd, deflate"})
     try:
         with urllib.request.urlopen(asked, timeout=60) as answer:
             return bytes(answer.read())
@@ -121,6 +127,7 @@ def main() -> int:
         folder = Path(name)
         with running(WEB) as server:
             directory, _ = complete(folder / "crawl", server, "fetch.processes=1")
+            again(directory, server, "fetch.processes=1")
         archives = sorted(directory.segments.glob("*/content/*.warc.gz"))
         index = [line for file in archives for line in _index_of(file).read_bytes().splitlines(keepends=True)]
         differing = differing_keys(given.tools, archives, index)
@@ -128,11 +135,14 @@ def main() -> int:
         pages = archived(archives)
         with pywb(given.tools, folder, archives, index) as address:
             lost = [url for url, body in pages.items() if replayed(address, url) != body]
+            confirmed = unchanged(index)
+            lost += [f"{url} at {date}" for url, date in confirmed if replayed(address, url, date) != pages.get(url)]
     print(f"{len(index):,} index lines, {len(differing)} keys differ; {len(pages):,} pages, {len(lost)} not replayed")
+    print(f"{len(confirmed):,} responses 304")
     print(f"{len(invalid)} packages invalid")
     for each in (*differing[: given.show], *lost[: given.show], *invalid):
         print(f"  {each}", file=sys.stderr)
-    return 1 if differing or lost or invalid or not pages else 0
+    return 1 if differing or lost or invalid or not pages or not confirmed else 0
 
 
 def _index_of(archive: Path) -> Path:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import uuid
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.exchanges import START, assert_sound, exchange, open_part, records
+from tests.store.exchanges import assert_sound, exchange, open_part, records
 
 from scoter.core.reply import Exchange, Truncation
-from scoter.store.warc import EarlierCapture, Facts, timing_facts
+from scoter.store.warc import EarlierCapture, Facts, WarcReader, timing_facts
 from scoter.store.warc.part import new_id
 from scoter.store.warc.record import digest
 
@@ -101,20 +100,25 @@ def test_truncated_body_has_a_reason(tmp_path: Path, cut: Truncation) -> None:
 def test_not_modified_response_is_a_revisit_of_the_earlier_capture(tmp_path: Path) -> None:
     part = open_part(tmp_path)
     fresh = exchange(body=b"", status=304, headers=(("ETag", '"1"'), ("Content-Length", "12")))
-    earlier = EarlierCapture("http://example.com/old", START - timedelta(days=1))
+    earlier = EarlierCapture("http://example.com/old", "2026-11-14T02:36:00.123456Z", "sha1:COPY")
 
     part.append(fresh, earlier=earlier)
     part.append(fresh)
 
     path = part.finish()
     assert_sound(path)
-    _, (known, block), _, (unknown, _), _ = records(path)
+    _, (known, block), (about, head), _, (unknown, _), _, _ = records(path)
     assert known["WARC-Type"] == unknown["WARC-Type"] == "revisit"
     assert known["WARC-Profile"] == "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
     assert known["WARC-Refers-To-Target-URI"] == "http://example.com/old"
     assert known["WARC-Refers-To-Date"] == "2026-11-14T02:36:00.123456Z"
-    assert "WARC-Refers-To-Date" not in unknown
-    assert block == fresh.response_head  # Content-Length is that of the page, and is kept
+    assert known["WARC-Payload-Digest"] == "sha1:COPY"
+    assert not {"WARC-Refers-To-Date", "WARC-Payload-Digest"} & set(unknown)
+    assert block == b""  # otherwise pywb replays an empty 304
+    assert (about["WARC-Type"], about["WARC-Concurrent-To"]) == ("metadata", known["WARC-Record-ID"])
+    assert head == fresh.response_head  # Content-Length is that of the page, and is kept
+    with WarcReader(path) as archive:
+        assert [(found.status, found.digest) for found in archive] == [(304, "sha1:COPY"), (304, "-")]
 
 
 def test_duplicate_body_in_one_file_is_stored_once(tmp_path: Path) -> None:

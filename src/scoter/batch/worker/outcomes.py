@@ -15,7 +15,15 @@ from scoter.batch.crawldir.schemas import DEFERRED
 from scoter.batch.fetchlists.lists import to_micros
 from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import FetchPart
-from scoter.batch.worker.records import VALIDATORS, PageRows, RequestContext, decode_context, encode_context
+from scoter.batch.worker.records import (
+    ARCHIVED,
+    VALIDATORS,
+    PageRows,
+    RequestContext,
+    archived_as,
+    decode_context,
+    encode_context,
+)
 from scoter.config import Config
 from scoter.core.datum import short_name
 from scoter.core.page import Content
@@ -24,6 +32,7 @@ from scoter.core.reply import (
     Fetched,
     Gone,
     Moved,
+    NotModified,
     Reason,
     Reply,
     Request,
@@ -119,7 +128,8 @@ class OutcomeWriter:
         exchange = got.reply.exchange
         # Protocols other than HTTP have no response head: archive their content, but not "unchanged" replies.
         if exchange is not None and (exchange.response_head or isinstance(got.reply, Fetched)):
-            got.place = self._part().archive(exchange)
+            earlier = got.known.copy(got.request.url) if isinstance(got.reply, NotModified) else None
+            got.place = self._part().archive(exchange, earlier)
 
     def _read(self, got: _Outcome) -> Content | None:
         """Parse the page, if there is one; return its content if it must be parsed in another process."""
@@ -184,7 +194,7 @@ class OutcomeWriter:
                 # The score of a followed link is in the link's own row; it must not count twice.
                 0.0 if known.steps else known.score,
                 got.signature,
-                self._metadata(known, reply),
+                self._metadata(got),
                 None if exchange is None else exchange.status,
                 reason,
                 detail,
@@ -210,16 +220,19 @@ class OutcomeWriter:
             for page in got.pages:
                 part.parsed.add(page)
 
-    def _metadata(self, known: RequestContext, reply: Reply) -> list[tuple[str, str]] | None:
-        """Return the metadata of the URL: the known entries, and the headers that the next fetch needs."""
+    def _metadata(self, got: _Outcome) -> list[tuple[str, str]] | None:
+        """Return the metadata of the URL: the known entries, and what the next fetch needs."""
+        known, reply = got.known, got.reply
         kept = dict(known.metadata or {})
         if self._notes_time and reply.exchange is not None:
             kept[RESPONSE_TIME] = str(round(reply.exchange.timings.total * 1000))
         if not isinstance(reply, Fetched):
             return list(kept.items()) or None
-        for name in VALIDATORS:
-            value = reply.exchange.header(name)
-            if value and len(value) <= _LONGEST_HEADER and reply.exchange.truncation in _REPRODUCIBLE:
+        said = {name: self._validator(reply, name) for name in VALIDATORS}
+        copy = None if got.place is None else got.place.copy
+        said[ARCHIVED] = archived_as(copy, got.request.url) if copy is not None and any(said.values()) else ""
+        for name, value in said.items():
+            if value:
                 kept[name] = value
             elif name in kept or known.hops or known.steps:
                 # An old validator, which only the crawldb may have if this URL was not in the fetch list, must not be
@@ -228,6 +241,10 @@ class OutcomeWriter:
         if self._keeps_type and (media_type := reply.exchange.header("content-type")):
             kept[MEDIA_TYPE] = media_type[:_LONGEST_HEADER]
         return list(kept.items()) or None
+
+    def _validator(self, reply: Fetched, name: str) -> str:
+        value = reply.exchange.header(name)
+        return value if len(value) <= _LONGEST_HEADER and reply.exchange.truncation in _REPRODUCIBLE else ""
 
     # Following redirects and links
 

@@ -25,7 +25,7 @@ from scoter.core.page import Outlink
 from scoter.core.reply import Exchange
 from scoter.plugins import Column
 from scoter.store.tables import OpenPart, PartSet
-from scoter.store.warc import Location, WarcPart
+from scoter.store.warc import EarlierCapture, Location, WarcPart
 from scoter.store.warc.capture import ArchiveInfo
 
 _ROWS = 1_024
@@ -223,14 +223,17 @@ class FetchPart:
         """The size of the archive in bytes, or of the rows if there is none."""
         return self._warc.size if self._warc is not None else self.fetches.size
 
-    def archive(self, exchange: Exchange) -> Location | None:
-        """Append an exchange to the archive, if there is one, and return its location."""
+    def archive(self, exchange: Exchange, earlier: EarlierCapture | None = None) -> Location | None:
+        """Append an exchange to the archive, if there is one, and return its location.
+
+        ``earlier`` is the capture that a 304 confirms.
+        """
         if self._warc_args is None:
             return None
         if self._warc is None:
             folder, name, about = self._warc_args
             self._warc = WarcPart(folder, name, about, opened=self.opened)
-        return self._warc.append(exchange)
+        return self._warc.append(exchange, earlier=earlier)
 
     def finish(self, check_lock: Callable[[], None] = lambda: None) -> None:
         """Write the part to disk durably, then give the files their names, the fetches last."""

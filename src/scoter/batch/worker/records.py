@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
@@ -19,12 +20,18 @@ from scoter.core.reply import Headers, Request
 from scoter.core.representative import REPRESENTATIVE, representative
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
+from scoter.store.warc import EarlierCapture
 
 COOKIE = "Cookie"
 """Metadata key of a cookie to send with the request; Nutch's name."""
 ETAG, LAST_MODIFIED = "ETag", "Last-Modified"
 """Metadata keys of the validators of our copy, as the server sent them; an empty text means none."""
 VALIDATORS = (ETAG, LAST_MODIFIED)
+ARCHIVED = "Archived"
+"""Metadata key of the capture that holds our copy, for the archive record of a 304; an empty text means none.
+
+Its WARC-Date and payload digest, and its URL if that is another one, whose page has the same body."""
+_ARCHIVED = re.compile(r"([0-9T:.-]{19,26}Z) ([\w-]+:\w+)(?: (\S+))?", re.ASCII)
 
 
 class RequestContext(Struct, frozen=True, array_like=True):
@@ -49,6 +56,11 @@ class RequestContext(Struct, frozen=True, array_like=True):
         cookie = (self.metadata or EMPTY).get(COOKIE)
         return ((COOKIE, cookie),) if cookie else ()
 
+    def copy(self, url: Url) -> EarlierCapture | None:
+        """Return the capture of our copy of the URL; ``None`` if unknown."""
+        found = _ARCHIVED.fullmatch((self.metadata or EMPTY).get(ARCHIVED, ""))
+        return None if found is None else EarlierCapture(found[3] or url.text, found[1], found[2])
+
     def representative(self, source: Url, target: Url, *, permanent: bool) -> str | None:
         """Return the URL that represents the target of a redirect, or ``None`` if the target does itself.
 
@@ -61,7 +73,7 @@ class RequestContext(Struct, frozen=True, array_like=True):
 
     def for_redirect(self, source: Url, target: Url, represented_by: str | None, interval: int) -> RequestContext:
         """Return the context for the target of a redirect: no validators, and no cookie if the host changes."""
-        dropped = (*VALIDATORS, REPRESENTATIVE) if source.host == target.host else (*VALIDATORS, REPRESENTATIVE, COOKIE)
+        dropped = (*VALIDATORS, ARCHIVED, REPRESENTATIVE, *(() if source.host == target.host else (COOKIE,)))
         metadata = {name: value for name, value in (self.metadata or EMPTY).items() if name not in dropped}
         if represented_by is not None:
             metadata[REPRESENTATIVE] = represented_by
@@ -78,6 +90,15 @@ class RequestContext(Struct, frozen=True, array_like=True):
             metadata=self.metadata or EMPTY,
             extra=self.extra or EMPTY,
         )
+
+
+def archived_as(copy: EarlierCapture, url: Url) -> str:
+    """Return the capture of our copy of a URL as metadata.
+
+    >>> archived_as(EarlierCapture("http://a.example/", "2026-11-05T07:08:09.000000Z", "sha1:A"), canonical("http://a.example"))
+    '2026-11-05T07:08:09.000000Z sha1:A'
+    """
+    return f"{copy.date} {copy.digest}" if copy.url == url.text else f"{copy.date} {copy.digest} {copy.url}"
 
 
 def encode_context(known: RequestContext) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -21,11 +20,12 @@ class ArchiveInfo(Struct, frozen=True, kw_only=True):
     more: Facts = ()
 
 
-class EarlierCapture(Struct, frozen=True):
-    """An earlier capture that a 304 confirms."""
+class EarlierCapture(Struct, frozen=True, gc=False):
+    """An earlier capture that a 304 confirms: the URL, WARC-Date and payload digest of the record with the body."""
 
     url: str
-    date: datetime
+    date: str
+    digest: str
 
 
 class SharedBody(Struct, frozen=True, gc=False):
@@ -38,8 +38,9 @@ class SharedBody(Struct, frozen=True, gc=False):
 
 
 class Location(Struct, frozen=True):
-    """The position of a record: final file name, offset and length."""
+    """The position of a record: final file name, offset and length; ``copy`` is what a later 304 may confirm."""
 
     file: str
     offset: int
     length: int
+    copy: EarlierCapture | None = None

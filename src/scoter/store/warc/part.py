@@ -86,8 +86,12 @@ class WarcPart:
             with disk_errors("sort the index of the archive", self.draft):
                 self._index.spill()
         answer, date, offset = self._make_id(), record.warc_date(exchange.started), self.size
-        first, entry, shared = self._answer(exchange, earlier, answer, date)
+        first, entry, shared, copy = self._answer(exchange, earlier, answer, date)
         members = [first]
+        if is_not_modified(exchange):
+            head = archived_response(exchange.response_head, None)
+            built = record.not_modified_head(exchange, head, record_id=self._make_id(), date=date, answer=answer)
+            members.append(member(built))
         if exchange.request_head:
             asked = archived_request(exchange.request_head)
             built = record.request(exchange, asked, record_id=self._make_id(), date=date, answer=answer)
@@ -103,7 +107,7 @@ class WarcPart:
             self._shared[entry.digest] = shared
             if len(self._shared) > self._shared_limit:
                 del self._shared[next(iter(self._shared))]
-        return Location(self.path.name, offset, len(first))
+        return Location(self.path.name, offset, len(first), copy)
 
     def sync(self) -> None:
         """Sync everything written so far to disk."""
@@ -148,25 +152,28 @@ class WarcPart:
 
     def _answer(
         self, exchange: Exchange, earlier: EarlierCapture | None, answer: str, date: str
-    ) -> tuple[bytes, CdxEntry, SharedBody | None]:
-        """Return the response or revisit, its index entry, and what to remember for duplicates."""
+    ) -> tuple[bytes, CdxEntry, SharedBody | None, EarlierCapture | None]:
+        """Return the response or revisit, its index entry, what to remember for duplicates, and where its body is."""
         body, raw = exchange.body, exchange.response_head
-        is_304 = exchange.status == 304 and bool(raw) and not body
-        head = archived_response(raw, None if is_304 else len(body)) if raw else b""
-        payload = "-" if is_304 else record.digest(body)
+        is_304 = is_not_modified(exchange)
+        head = archived_response(raw, len(body)) if raw else b""
+        payload = record.digest(body) if not is_304 else earlier.digest if earlier else "-"
         whole = bool(body and head) and not exchange.truncation
         duplicate_of = self._shared.get(payload) if whole else None
         mime = "warc/revisit"
         remember: SharedBody | None = None
+        copy: EarlierCapture | None = None
         if is_304:
-            built = member(record.not_modified(exchange, head, earlier, record_id=answer, date=date))
+            built = member(record.not_modified(exchange, earlier, record_id=answer, date=date))
         elif duplicate_of is not None:
             revisit = record.duplicate(exchange, head, duplicate_of, record_id=answer, date=date, payload=payload)
             built = member(revisit)
+            copy = EarlierCapture(duplicate_of.url, duplicate_of.date, payload)
         else:
             built = member(record.response(exchange, head, record_id=answer, date=date, payload=payload))
             mime = media_type(exchange.header("content-type"))
             remember = SharedBody(answer, exchange.url.text, date, self.size) if whole else None
+            copy = EarlierCapture(exchange.url.text, date, payload)
         entry = CdxEntry(
             url=exchange.url.text,
             mime=mime,
@@ -176,7 +183,7 @@ class WarcPart:
             offset=str(self.size),
             filename=self.path.name,
         )
-        return built, entry, remember
+        return built, entry, remember, copy
 
     def _write(self, pieces: Sequence[bytes]) -> None:
         if self._sealed:
@@ -206,6 +213,11 @@ class WarcPart:
             self._file.seek(self.size)
         except OSError:
             self.close()  # nothing may follow a broken record; recovery keeps everything before it
+
+
+def is_not_modified(exchange: Exchange) -> bool:
+    """Tell whether a response is a 304 over HTTP."""
+    return exchange.status == 304 and bool(exchange.response_head) and not exchange.body
 
 
 def _open_new(path: Path, draft: Path) -> io.FileIO:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from scoter.core.reply import Headers, Truncation, header
 from scoter.errors import UserError
 from scoter.store.disk import Closing, disk_errors
-from scoter.store.warc.record import SAME_PAYLOAD, parse_head, split_message
+from scoter.store.warc.record import NOT_MODIFIED, SAME_PAYLOAD, parse_head, split_message
 
 with warnings.catch_warnings():
     # The library warns about its own deprecated names on import.
@@ -184,6 +184,8 @@ def captured(record: WarcRecord, offset: int, limit: int) -> ArchivedResponse:
     else:
         head, body = split_message(block)
         status, headers = parse_head(head)
+        if not block and fields.get("WARC-Profile") == NOT_MODIFIED:
+            status = 304  # its head is in a metadata record
     truncation = (
         Truncation.NOT
         if kind is CaptureKind.REVISIT

@@ -105,17 +105,28 @@ def duplicate(exchange: Exchange, head: bytes, shared: SharedBody, *, record_id:
     return _small("revisit", record_id, date, fields, head)
 
 
-def not_modified(
-    exchange: Exchange, head: bytes, earlier: EarlierCapture | None, *, record_id: str, date: str
-) -> bytes:
-    """Return a revisit record for a 304 response."""
+def not_modified(exchange: Exchange, earlier: EarlierCapture | None, *, record_id: str, date: str) -> bytes:
+    """Return a revisit record for a 304 response; its payload is that of the earlier capture (WARC 1.1, 6.7.3).
+
+    Its block is empty: replay tools that find the head of a 304 there respond with that, instead of the earlier head.
+    """
     refers = (
-        f"WARC-Refers-To-Target-URI: {_one_line(earlier.url)}\r\nWARC-Refers-To-Date: {warc_date(earlier.date)}\r\n"
+        f"WARC-Refers-To-Target-URI: {_one_line(earlier.url)}\r\nWARC-Refers-To-Date: {_one_line(earlier.date)}\r\n"
+        f"WARC-Payload-Digest: {_one_line(earlier.digest)}\r\n"
         if earlier
         else ""
     )
     fields = f"{_origin(exchange)}WARC-Profile: {NOT_MODIFIED}\r\n{refers}Content-Type: {_RESPONSE}\r\n"
-    return _small("revisit", record_id, date, fields, head)
+    return _small("revisit", record_id, date, fields, b"")
+
+
+def not_modified_head(exchange: Exchange, head: bytes, *, record_id: str, date: str, answer: str) -> bytes:
+    """Return a metadata record with the head of a 304 response; ``answer`` is the ID of the revisit record."""
+    fields = (
+        f"WARC-Target-URI: {exchange.url.text}\r\nWARC-Concurrent-To: <urn:uuid:{answer}>\r\n"
+        f"Content-Type: {_RESPONSE}\r\n"
+    )
+    return _small("metadata", record_id, date, fields, head)
 
 
 def request(exchange: Exchange, head: bytes, *, record_id: str, date: str, answer: str) -> bytes:
