@@ -29,6 +29,7 @@ from tests.long.batch_truth import again, complete
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 
 from scoter.simweb import WebSpec, running
+from scoter.store.warc.record import digest
 
 WEB = WebSpec(hosts=12, pages=400, page_bytes=3_000)
 COLLECTION = "crawl"
@@ -46,10 +47,10 @@ def archived(archives: list[Path]) -> dict[str, bytes]:
     return found
 
 
-def unchanged(index: list[bytes]) -> list[tuple[str, str]]:
-    """Return the URLs and timestamps of all 304 responses."""
+def unchanged(index: list[bytes]) -> list[tuple[str, str, str]]:
+    """Return the URLs, timestamps and digests of all 304 responses."""
     found = [(line.split(b" ", 2)[1].decode(), json.decode(line.split(b" ", 2)[2])) for line in index]
-    return [(fields["url"], date) for date, fields in found if fields["status"] == "304"]
+    return [(fields["url"], date, fields["digest"]) for date, fields in found if fields["status"] == "304"]
 
 
 def differing_keys(tools: Path, archives: list[Path], index: list[bytes]) -> list[str]:
@@ -136,7 +137,10 @@ def main() -> int:
         with pywb(given.tools, folder, archives, index) as address:
             lost = [url for url, body in pages.items() if replayed(address, url) != body]
             confirmed = unchanged(index)
-            lost += [f"{url} at {date}" for url, date in confirmed if replayed(address, url, date) != pages.get(url)]
+            bodies = {digest(body): body for body in pages.values()}
+            for url, date, copy in confirmed:
+                if copy not in bodies or replayed(address, url, date) != bodies[copy]:
+                    lost.append(f"{url} at {date}")
     print(f"{len(index):,} index lines, {len(differing)} keys differ; {len(pages):,} pages, {len(lost)} not replayed")
     print(f"{len(confirmed):,} responses 304")
     print(f"{len(invalid)} packages invalid")
