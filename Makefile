@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-compiled test-install check fmt docs clean \
-  wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps robots-gate nutch-import nutch-fixtures replay kill-batch slow-hosts kill-live \
+  wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps robots-gate nutch-import test-nutch nutch-fixtures replay kill-batch slow-hosts kill-live \
   kill-fetchers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster bench-viewers nginx wrk
 
 help: ## Show this list.
@@ -280,6 +280,10 @@ NUTCH_PAGES ?= 20000
 nutch-import: $(DEV) ## Import crawls written with Nutch's own classes and compare every field; needs Maven and a JDK.
 	@command -v mvn >/dev/null || { apt-get update -qq && apt-get install -y -qq maven default-jdk-headless >/dev/null; }
 	@$(BIN)/python -m tests.long.nutch_import --jars build/nutch --large $(NUTCH_PAGES)
+
+test-nutch: $(DEV) ## Crawl one site with Nutch's own jobs and with Scoter, and compare the results; needs Maven and a JDK.
+	@command -v mvn >/dev/null || { apt-get update -qq && apt-get install -y -qq maven default-jdk-headless >/dev/null; }
+	@$(BIN)/python -m tests.long.nutch_site --jars build/nutch-site
 
 nutch-fixtures: $(DEV) ## Write the small crawls in examples/nutch-releases with the classes of Nutch 1.15 to 1.22; needs Maven and a JDK.
 	@$(BIN)/python -m tests.long.nutch_import --jars build/nutch --fixtures

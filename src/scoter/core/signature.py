@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import regex
+import regex  # type: ignore[import-untyped]
 import xxhash
 
 if TYPE_CHECKING:
