@@ -94,10 +94,10 @@ def recorded_toml(loaded: Loaded, plugins: Mapping[str, type[msgspec.Struct]] = 
             f"{toml_key(each)} = {_written(known.get(each), table[each])}" for each in table if not sounds_secret(each)
         ]
         lines += ["", f"[plugin.{toml_key(name)}]", *kept]
-    for table in sorted({item.name.rpartition(".")[0] for item in loaded.ignored if item.name.startswith("plugin.")}):
-        if plugin_key(table.partition(".")[2]) not in loaded.config.plugin:
-            entries = _ignored(loaded, table)
-            lines += ["", f"[{table}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in entries)]
+    for name in sorted({item.name.rpartition(".")[0] for item in loaded.ignored if item.name.startswith("plugin.")}):
+        if plugin_key(name.partition(".")[2]) not in loaded.config.plugin:
+            entries = _ignored(loaded, name)
+            lines += ["", f"[{name}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in entries)]
     return "\n".join(lines[1:]) + "\n" if lines else ""
 
 
