@@ -21,6 +21,7 @@ The library interface: ``scoter.fetch_pages`` fetches URLs, and ``scoter.search`
 - ``nutch/``    crawls of Apache Nutch, read and imported
 - ``parse/``    parsers: from bytes to pages
 - ``plugins/``  extension points, and how plug-ins are loaded
+- ``secrets``   masks passwords and tokens in what is shown, logged and recorded
 - ``simweb/``   a synthetic web for demos, tests and benchmarks
 - ``store/``    archive and tables on disk
 - ``web/``      the HTTP APIs of the live service and of batch crawls, and their processes

@@ -31,7 +31,7 @@ def test_segment_is_applied_and_recorded_in_the_manifest(engine: Engine, tmp_pat
 
     done = updatedb(crawl, engine, CONFIG, [segment], now=NOW)
 
-    assert (done.fetched, done.links, done.new, done.urls, done.urls_before) == (2, 2, 1, 3, 2)
+    assert (done.outcomes, done.fetched, done.links, done.new, done.urls, done.urls_before) == (2, 1, 2, 1, 3, 2)
     assert done.statuses == {"fetched": 1, "gone": 1, "unfetched": 1}
     assert {url: row["status"] for url, row in crawldb_of(crawl).items()} == {A: "fetched", B: "gone", C: "unfetched"}
     assert Table.open(crawl.crawldb).manifest.applied == (segment.name,)

@@ -57,7 +57,7 @@ def local(name: str, folder: Path) -> IndexBackend:
         case "tantivy":
             return IndexBackend(name, {}, partial(_tantivy, folder / "index"), is_atomic=True)
         case "csv":
-            settings = {"fields": ["id", *SHOWN], "maxfieldlength": 2**24}
+            settings = {"fields": ["id", *SHOWN], "maxfieldlength": 2**24, "exact": True}
             return IndexBackend(name, settings, partial(_files, folder, "csv", _csv_rows), is_atomic=True)
         case "jsonl":
             return IndexBackend(name, {}, partial(_files, folder, "jsonl", _jsonl_rows), is_atomic=True)

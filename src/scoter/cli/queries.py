@@ -57,7 +57,7 @@ def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -
             print_rows(columns, ["view", "column", "type"], form)
             return
         answer = tables.query(query)
-        print_rows(islice(answer.rows, limit), answer.columns, form)
+        print_rows(islice(answer.rows, limit), answer.columns, form, exact=invocation().exact)
 
 
 @click.command()
@@ -132,7 +132,7 @@ def report(
             raise UsageError(f"{name} takes no site and no days")
         with _open_tables(root) as (tables, _):
             answer = tables.query(CRAWL_REPORTS[name].sql, {"limit": limit})
-            print_rows(answer.rows, answer.columns, form)
+            print_rows(answer.rows, answer.columns, form, exact=invocation().exact)
         return
     question = _question(name, site, _is_service(root))
     if day and (since or until):
@@ -144,7 +144,7 @@ def report(
         )
         values = {"since": when.since, "until": when.until, "site": _host(site or ""), "limit": limit}
         answer = tables.query(query, {key: value for key, value in values.items() if f"${key}" in query})
-        print_rows(answer.rows, answer.columns, form)
+        print_rows(answer.rows, answer.columns, form, exact=invocation().exact)
 
 
 def _write_page(root: Path, html: str, limit: int) -> None:

@@ -41,8 +41,13 @@ def row_format(wants_csv: bool) -> str:
     return "csv" if wants_csv else "json" if invocation().json else "table"
 
 
-def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], form: str = "") -> None:
-    """Print rows as ``table``, ``json`` or ``csv``, one by one; by default as ``--json`` says."""
+def print_rows(
+    rows: Iterable[Mapping[str, Any]], columns: Sequence[str], form: str = "", *, exact: bool = False
+) -> None:
+    """Print rows as ``table``, ``json`` or ``csv``, one by one; by default as ``--json`` says.
+
+    ``exact`` leaves values as they are that a spreadsheet would take for formulas.
+    """
     if not form:
         form = row_format(wants_csv=False)
     if form == "table":
@@ -50,7 +55,7 @@ def print_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], form: 
         return
     from scoter.batch.crawldir.export import csv_row, json_line
 
-    as_csv = partial(csv_row, exact=invocation().exact)
+    as_csv = partial(csv_row, exact=exact)
     out = sys.stdout.buffer
     sys.stdout.flush()
     if form == "csv":

@@ -1,8 +1,7 @@
 """The fetcher: takes requests from a source, runs N at a time through the stack, and hands every reply to a sink.
 
-The feeder reads a request from the source and keeps it, as bytes, in the queue of its host. When the host gets a slot,
-a task runs the request through the stack and hands the reply to the sink. So a waiting request costs only its bytes,
-and the body budget bounds how many bodies are in memory.
+The feeder keeps each request, as bytes, in the queue of its host. When the host gets a slot, a task runs the request
+through the stack. So a waiting request costs only its bytes, and the body budget bounds the bodies in memory.
 
 Nothing is lost: every request taken from the source reaches the sink, at the latest as ``Failed(STOPPED)``.
 """

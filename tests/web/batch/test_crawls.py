@@ -91,7 +91,6 @@ async def test_a_new_crawl_is_created_and_started(tmp_path: Path) -> None:
     words = (files / "result").read_text().split()
     assert words[:2] == ["crawl", "--json"]
     assert set(words[2:-3]) == {
-        *("-Dfetch.delay=2s", "-Ddb.ignore_external_links=true"),
         *("--rounds=3", "--scope=host", "--no-dedup", "--until-done"),
     }
     assert words[-3:] == ["--", str(tmp_path / "new"), str(files / "seeds")]

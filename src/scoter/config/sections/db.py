@@ -34,8 +34,8 @@ class GenerateSettings(Section, frozen=True):
     trap_share: float = setting(
         0.01,
         "Largest share of a fetch list that may come from possible crawler traps: URLs whose pages say the same and "
-        "lead to ever more of their kind, or with dates far in the future. At least one URL beside others may, unless "
-        "this is 0; 1 means no limit.",
+        "lead to ever more of their kind, or with dates far in the future; unless it is 0, at least one URL beside "
+        "others may, and 1 means no limit.",
         at_least=0.0,
         at_most=1.0,
     )
