@@ -1,8 +1,11 @@
 """Settings for all tests."""
 
+import atexit
 import gc
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,10 @@ from hypothesis import settings
 # that chance finds: there the examples are always the same.
 settings.register_profile("scoter", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("scoter")
+
+# What commands note about this user must not reach the home directory, nor other tests.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="scoter-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 # Shells start background jobs with SIGINT ignored, and child processes inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

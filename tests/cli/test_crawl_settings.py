@@ -25,8 +25,8 @@ OPTIONS = ("-D", "fetch.protocols=file", "-D", "fetch.delay=0", "-D", "fetch.pro
 
 def test_crawl_continues_with_the_settings_it_was_started_with(run: Run, tmp_path: Path, seed: str) -> None:
     started = run("crawl", "mycrawl", seed, "--rounds", "1", "--agent", "gullbot", *OPTIONS)
-    continued = run("crawl", "mycrawl", "--rounds", "1", "--trust-settings")
-    shown = run("config", "show", "--crawl", "mycrawl", "--trust-settings").out
+    continued = run("crawl", "mycrawl", "--rounds", "1")
+    shown = run("config", "show", "--crawl", "mycrawl").out
 
     assert started.code == 0, started.err
     assert continued.code == 0  # nothing is due
@@ -112,6 +112,39 @@ def test_ignored_settings_stay_in_the_directory(run: Run, tmp_path: Path, seed: 
     after = file.read_text()
     assert sorted(after.splitlines()) == sorted(before.splitlines())
     assert "deep = [1]" in after
+
+
+def test_settings_are_not_the_users_own_after_somebody_changed_them(run: Run, tmp_path: Path, seed: str) -> None:
+    run("crawl", "mycrawl", seed, "--rounds", "1", "--agent", "gullbot", *OPTIONS)
+    file = tmp_path / "mycrawl" / "settings.toml"
+    file.write_text(file.read_text() + '\n[browser]\nexecutable = "/tmp/evil"\n')
+
+    # Continuing twice must not make the ignored settings the user's own.
+    ignoring = [run("crawl", "mycrawl").err for _ in range(2)]
+    shown = run("config", "show", "--crawl", "mycrawl")
+
+    assert all("fetch.protocols, fetch.processes, browser.executable" in err for err in ignoring)
+    assert "evil" not in shown.out
+
+
+def test_trusted_settings_become_the_users_own(run: Run, tmp_path: Path, seed: str) -> None:
+    run("crawl", "mycrawl", seed, "--rounds", "1", "--agent", "gullbot", *OPTIONS)
+    file = tmp_path / "mycrawl" / "settings.toml"
+    file.write_text(file.read_text() + "# edited\n")
+
+    run("crawl", "mycrawl", "--trust-settings")
+
+    assert "Ignored" not in run("crawl", "mycrawl").err
+
+
+def test_crawl_continues_without_a_home_directory(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, seed: str
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file" / "state"))
+    run("crawl", "mycrawl", seed, "--rounds", "1", "--agent", "gullbot", *OPTIONS)
+
+    assert "Ignored settings" in run("crawl", "mycrawl").err
 
 
 def test_crawl_is_not_changed_without_its_url_filters(run: Run, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ What commands share:
 - ``counterparts``  generates the docs page about Nutch's commands, plug-ins and properties
 - ``session``      opens a crawl directory for a command: lock, engine, status line
 - ``files``        reads input: files, lines and URLs
+- ``own_settings`` which settings of crawl directories this user has recorded
 - ``output``       messages, colours, widths and the status line
 - ``results``      prints tables, JSON and CSV, and writes dumps to files
 - ``keys``         options that create, list and revoke API keys

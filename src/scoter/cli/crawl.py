@@ -16,6 +16,7 @@ import click
 from scoter.cli.fetch import deferred_hosts, fetch_progress
 from scoter.cli.invocation import INTERRUPTED, NOTHING_TO_DO, AtMost, agent_option, invocation, remark
 from scoter.cli.output import progress_bar, visible
+from scoter.cli.own_settings import remember_settings
 from scoter.cli.results import print_result, print_table
 from scoter.cli.session import CrawlSession, crawl_session
 from scoter.cli.sitemap import not_read
@@ -175,7 +176,10 @@ def _record_settings(crawl: CrawlDir) -> None:
     for name in secrets(loaded):
         remark(f"{name} is not stored with the crawl: give it again to continue.")
     text = recorded_toml(loaded, declared_settings() if loaded.config.plugin else {})
-    crawl.record_settings(f"{_RECORDED}\n{text}" if text else "")
+    text = f"{_RECORDED}\n{text}" if text else ""
+    crawl.record_settings(text)
+    if text and not loaded.ignored:  # what was ignored is still in the file, and not this user's
+        remember_settings(text)
 
 
 def _add_seeds(session: CrawlSession, seeds: tuple[str, ...], scope: str) -> Config:

@@ -64,14 +64,15 @@ class Invocation:
     def loaded(self) -> Loaded:
         """Return the effective configuration with the origin of each value."""
         if self._loaded is None:
+            from scoter.cli.own_settings import is_own_settings
             from scoter.config import load_with_origins
 
             # A file in a crawl directory is not the user's own, even if the user works there.
             is_own = DEFAULT_FILE.is_file() and not DEFAULT_FILE.with_name("crawl.json").exists()
             file = self.config_file or (DEFAULT_FILE if is_own else None)
-            self._loaded = load_with_origins(
-                file, os.environ, self.overrides, crawl=self.crawl_settings, trusts_crawl=self.trust_settings
-            )
+            recorded = self.crawl_settings
+            trusts = self.trust_settings or (recorded is not None and is_own_settings(recorded))
+            self._loaded = load_with_origins(file, os.environ, self.overrides, crawl=recorded, trusts_crawl=trusts)
         return self._loaded
 
     def warn_of_ignored_settings(self) -> None:
