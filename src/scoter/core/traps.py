@@ -14,8 +14,8 @@ import re
 import string
 from collections.abc import Iterable, Iterator
 from typing import Final
-from urllib.parse import unquote_plus
 
+import ada_url
 import xxhash
 from msgspec import Struct
 
@@ -157,7 +157,7 @@ def words_hash(url: Url, title: str, text: str) -> int:
             words += sorted(numbers)
     query = url.target.partition("?")[2]
     if "&" in query:
-        asked = unquote_plus(query).lower()
+        asked = " ".join(ada_url.URLSearchParams(query).values()).lower()
         words = sorted({bare for word in words if (bare := word.strip(_MARKS)) and bare not in asked})
     return _signed(" ".join(words))
 
