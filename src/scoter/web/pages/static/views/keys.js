@@ -42,6 +42,7 @@ export async function keysView({ signal }) {
         [
           { name: "name", label: "Name", show: (key) => visible(key.name) },
           { name: "scopes", label: "Scopes", show: (key) => key.scopes.join(", ") },
+          ...(isLive ? [{ name: "tenant", label: "Tenant", show: (key) => key.tenant || "default" }] : []),
           { name: "rate", label: "Requests per second", numeric: true, show: (key) => (key.rate ? number(key.rate) : "no limit") },
           { name: "created", label: "Created", date: true, show: (key) => time(key.created) },
           { name: "used", label: "Last used", date: true, show: (key) => time(key.last_used) },
@@ -60,6 +61,7 @@ export async function keysView({ signal }) {
     return { title: "API keys", node };
   }
   const name = h("input", { type: "text", required: true, maxlength: "100", autocomplete: "off" });
+  const tenant = h("input", { type: "text", maxlength: "63", autocomplete: "off", placeholder: "default" });
   const scopes = SCOPES.map(([scope, hint]) => [scope, h("input", { type: "checkbox", checked: scope === "read" }), hint]);
   const form = h(
     "form",
@@ -68,7 +70,8 @@ export async function keysView({ signal }) {
         event.preventDefault();
         put(failed);
         try {
-          const key = await post(path("keys"), { name: name.value.trim(), scopes: scopes.filter(([, box]) => box.checked).map(([scope]) => scope) });
+          const asked = { name: name.value.trim(), scopes: scopes.filter(([, box]) => box.checked).map(([scope]) => scope) };
+          const key = await post(path("keys"), isLive ? { ...asked, tenant: tenant.value.trim() } : asked);
           put(made, h("div", { class: "notice" }, h("strong", null, "Copy this key now; it is not shown again."), h("pre", { tabindex: "0" }, key.token)));
           announce("The key was created.");
           name.value = "";
@@ -79,6 +82,7 @@ export async function keysView({ signal }) {
       },
     },
     field("Name", name),
+    isLive ? field("Tenant", tenant, "Keys of a tenant see only its own messages, events and deliveries.") : null,
     h("div", { class: "checks" }, scopes.map(([scope, box, hint]) => check(scope, box, hint))),
     h("div", { class: "row" }, h("button", { class: "primary" }, "Create")),
   );
