@@ -148,16 +148,6 @@ def test_without_an_extractor_there_is_no_text() -> None:
     assert main_content(page, "resiliparse", markdown=False, base=BASE) == MainContent(WORDS)
 
 
-def test_trafilatura_chooses_the_part_that_is_written() -> None:
-    pytest.importorskip("trafilatura")
-    page = f"<body><div><p>a</p></div><div><h1>Seals</h1>{LONG}<p><b>Bold</b> words, and more of them.</p></div>"
-
-    found = main_content(page.encode(), "trafilatura", markdown=True, base=BASE)
-
-    assert WORDS in found.text
-    assert found.markdown == f"# Seals\n\n{WORDS}\n\n**Bold** words, and more of them."
-
-
 def test_missing_trafilatura_is_reported_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
 

@@ -217,8 +217,8 @@ class MarkdownWriter:
         return inner
 
     def _code(self, node: Element, out: list[MarkdownBlock], outside: str) -> None:
-        text = clean(_code_text(node).replace("\r", "")).strip("\n").rstrip()
-        if not text.strip():
+        text = code_text(node)
+        if not text:
             return
         code = next((child for child in node.children if type(child) is Element and child.tag == "code"), node)
         names = " ".join(filter(None, (code.get("class"), node.get("class"), outside)))
@@ -276,8 +276,8 @@ def _only_code(node: Element) -> Element | None:
     return None
 
 
-def _code_text(node: Element) -> str:
-    """Return code as displayed; each of its lines may be an element."""
+def code_text(node: Element) -> str:
+    """Return code as displayed, without empty lines around it; each of its lines may be an element."""
     parts: list[str] = []
     todo: list[Node | None] = [*reversed(node.children)]  # None marks the end of a block
     while todo:
@@ -295,7 +295,7 @@ def _code_text(node: Element) -> str:
             if here.tag not in INLINE:
                 todo.append(None)
             todo.extend(reversed(here.children))
-    return "".join(parts)
+    return clean("".join(parts).replace("\r", "")).strip("\n").rstrip()
 
 
 def _count(text: str, otherwise: int) -> int:

@@ -48,6 +48,7 @@ _SURE, _OF_COMMENTS, _OF_LINKS, _OF_NOTES = 1, 2, 4, 8
 _COMMON: Final = 200  # characters of class and id up to which results are cached
 _LONGEST: Final = 1_000
 _FAR: Final = ("has-", "no-", "with-", "without-", "is-", "js-", "supports-")
+_NUMBERED: Final = name_set("linenos lineno linenumber linenumbers line-numbers gutter")
 _PILCROWS: Final = frozenset(("¶", "#", "§", "🔗", "⚓", "↩", "↑"))
 _CAPITAL: Final = re.compile("(?<=[a-z])(?=[A-Z])")
 _SPARED: Final = name_set("body main article h1 h2 h3 h4 h5 h6 pre code table tbody tr td th")
@@ -68,6 +69,15 @@ def with_title(part: Element, titles: list[Element]) -> Element:
     if len(titles) != 1 or any(element.tag == "h1" for element in part.elements()):
         return part
     return Element("div", {}, [titles[0], part], size=part.size + titles[0].size, blocky=True)
+
+
+def is_beside_text(element: Element) -> bool:
+    """Tell whether an element stands beside content: a permalink, a link to a note, or line numbers of code."""
+    if element.tag == "a":
+        return _is_permalink(element)
+    if element.tag == "sup":
+        return _is_reference(element)
+    return "class" in element.attributes and not _NUMBERED.isdisjoint(element.get("class").split())
 
 
 def _prune(body: Element) -> tuple[list[Element], list[Element], list[Element]]:
@@ -122,7 +132,7 @@ def _is_boilerplate(element: Element, parent: Element, whole: int, inside: bool,
         return False
     if attributes.get("role") in _ROLES and not large:
         return True
-    if tag == "a" and element.size <= 2 and _text(element) in _PILCROWS:
+    if tag == "a" and _is_permalink(element):
         return True
     if tag in _SPARED and tag not in {"td", "table"}:
         return False
@@ -167,6 +177,10 @@ def _said(text: str) -> int:
         | (_OF_LINKS if found & _IF_LINKS else 0)
         | (_OF_NOTES if found & _NOTES else 0)
     )
+
+
+def _is_permalink(element: Element) -> bool:
+    return bool(element.attributes) and element.size <= 2 and _text(element) in _PILCROWS
 
 
 def _is_reference(element: Element) -> bool:

@@ -1,7 +1,8 @@
 """Extract the main content of a page.
 
 An article is found by its paragraphs (``article``); its text has no title, as the page has that. On other pages,
-resiliparse decides what is main content. It also writes the text of both.
+resiliparse decides what is main content. It also writes the text of both. In the mode ``trafilatura``, that decides
+instead (``selection``), and the text is written from our tree (``plain``).
 
 Resiliparse returns text, but Markdown needs to know which elements it came from. So every text of the page is passed to
 it with a marker, a character from the supplementary private use areas. The markers that come back identify the texts of
@@ -27,6 +28,8 @@ from scoter.parse.html.elements import name_set
 from scoter.parse.main.article import article
 from scoter.parse.main.blocks import MarkdownWriter
 from scoter.parse.main.boilerplate import main_part, with_title
+from scoter.parse.main.plain import plain_text
+from scoter.parse.main.selection import select
 from scoter.parse.main.tree import INLINE, Element, Text, read_tree
 
 Extractor: TypeAlias = Literal["none", "resiliparse", "trafilatura"]
@@ -46,7 +49,6 @@ _TOLD: Final = name_set(
 )
 _CELL_END: Final = re.compile("\t+ ?|\n (?! )")
 _EMPTY_LINES: Final = re.compile("\n{3,}")
-_SQUEEZED: Final = re.compile(r"[\W_]+")
 
 
 class MainContent(Struct, frozen=True):
@@ -75,10 +77,9 @@ def main_content(
     Grey **seals** [eat](http://a.example/eat) fish.
     """
     if extractor == "trafilatura":
-        text = trafilatura_text(markup)
-        if not markdown:
-            return MainContent(text)
-        part = narrow(main_part(read_tree(markup)), text)
+        body = read_tree(markup)
+        part = body if select(body, markup) else main_part(body)
+        text = plain_text(part)
     elif extractor == "resiliparse" or markdown:
         part = main_part(read_tree(markup))
         elements = part.elements()
@@ -125,37 +126,6 @@ def judge(part: Element, *, is_clean: bool) -> str:
         node.kept = number in kept
     # It ends table cells of several lines with tabs, which otherwise occur only in code.
     return _tidy(found if "<pre" in markup else _CELL_END.sub("\n", found))
-
-
-def trafilatura_text(markup: bytes) -> str:
-    """Return the main text that trafilatura finds."""
-    from trafilatura import extract
-
-    try:
-        found = extract(markup.decode("utf-8", "replace"), fast=True, include_comments=False)
-    except Exception:  # a page that makes it fail has no main text
-        return ""
-    return found or ""
-
-
-def narrow(body: Element, text: str) -> Element:
-    """Return the smallest part of a page that contains nearly all blocks of an extracted text."""
-    lines = {squeezed for line in text.splitlines() if len(squeezed := _SQUEEZED.sub("", line)) > 1}
-    here = body
-    weights: dict[int, int] = {}
-    for element in reversed(body.elements()):
-        weight = sum(weights.get(id(child), 0) for child in element.children)
-        if not element.blocky and element.tag not in INLINE:
-            own = _SQUEEZED.sub("", element.text())
-            weight = len(own) if own in lines else 0
-        weights[id(element)] = weight
-    enough = 0.95 * weights[id(body)]
-    while enough:
-        inner = [child for child in here.children if type(child) is Element and weights[id(child)] >= enough]
-        if not inner or inner[0].tag in {"ul", "ol", "dl", "table", "tbody", "tr"}:
-            break
-        here = inner[0]
-    return here
 
 
 def _write(element: Element, pieces: list[str], marked: list[Text | Element], within: str = "") -> None:
