@@ -21,12 +21,13 @@ SEED = os.environ.get("SCHEMATHESIS_SEED", "1")
 # Which statuses count as accepted, and which as refused. In addition to the usual ones:
 # - 413 and 431 for both: a schema cannot express the size of a body or head in bytes;
 # - 404 for both: an unknown URL or key;
+# - 409 for accepted ones: an ID that another message has;
 # - no 5xx, which Schemathesis would accept for either.
 SETTINGS = """
 hooks = "{here}/formats.py"
 
 [checks.positive_data_acceptance]
-expected-statuses = ["2xx", "404", "413", "431"]
+expected-statuses = ["2xx", "404", "409", "413", "431"]
 
 [checks.negative_data_rejection]
 expected-statuses = ["400", "404", "405", "413", "415", "422", "431"]
