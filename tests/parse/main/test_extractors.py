@@ -178,3 +178,12 @@ def test_any_order_of_tags_is_passed_to_trafilatura(page: str) -> None:
     found = _extracted(page, "trafilatura")
 
     assert len(found.text) <= 2 * len(page.encode()) + 100
+
+
+def test_code_in_a_figure_survives() -> None:
+    page = f"<body><article>{LONG}<figure class=highlight><pre>go home\n  now</pre></figure>{LONG}</article>"
+
+    found = _extracted(page, "trafilatura")
+
+    assert found.text == f"{WORDS}\n\ngo home\n  now\n\n{WORDS}"
+    assert found.markdown == f"{WORDS}\n\n```\ngo home\n  now\n```\n\n{WORDS}"

@@ -23,7 +23,6 @@ _LAST: Final = 0x2A6D6  # further texts share it, so all of them are kept or non
 _MARKS: Final = re.compile(f"[{chr(_FIRST)}-{chr(_LAST)}]")
 _UNFIT: Final = re.compile(f"[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0001ffff{chr(_LAST + 1)}-\U0010ffff]")
 _SEEN: Final = name_set("class id role itemprop href lang data-component data-testid")
-_NAME: Final = re.compile("[a-z][a-z0-9-]*")
 _CELLS: Final = name_set("td th")
 _ASIDE: Final = name_set("nav header aside footer form menu")
 _FORUM: Final = b'"DiscussionForumPosting"'
@@ -36,11 +35,16 @@ def select(body: Element, markup: bytes) -> bool:
     from lxml.html import Element as HtmlElement  # type: ignore[import-untyped]
     from trafilatura import bare_extraction
 
+    elements = body.elements()
+    around: dict[int, int] = {}  # characters of each element, without its code
+    for element in reversed(elements):
+        code = sum(child.size - around[id(child)] for child in element.children if type(child) is Element)
+        around[id(element)] = 0 if element.tag == "pre" else element.size - code
     page = HtmlElement("html")
     if _FORUM in markup:  # posts, which it otherwise drops as comments
         SubElement(page, "script", type="application/ld+json").text = '{"@type": "DiscussionForumPosting"}'
     marked: list[list[Text]] = []
-    _copy(body, page, marked, SubElement)
+    _copy(body, page, marked, around, SubElement)
     try:
         found = bare_extraction(page, fast=True, include_comments=False, output_format="txt")
     except Exception:  # it fails on this page
@@ -52,38 +56,39 @@ def select(body: Element, markup: bytes) -> bool:
     for number, texts in enumerate(marked):
         for text in texts:
             text.kept = number in kept
-    elements = body.elements()
-    around: dict[int, int] = {}  # characters of each element before, without its code
-    for element in reversed(elements):
-        code = sum(child.size - around[id(child)] for child in element.children if type(child) is Element)
-        around[id(element)] = 0 if element.tag == "pre" else element.size - code
     measure(elements)
     _prune(body, around, near=False)
     measure(body.elements())
     return True
 
 
-def _copy(element: Element, parent: Any, marked: list[list[Text]], add: Any) -> None:
+def _copy(element: Element, parent: Any, marked: list[list[Text]], around: dict[int, int], add: Any) -> Any:
     """Copy an element into a tree of lxml, with marked texts."""
-    tag = element.tag if _NAME.fullmatch(element.tag) else "div"
-    if tag == "math" or (tag == "figure" and any(inner.tag == "pre" for inner in element.elements())):
-        tag = "span" if tag == "math" else "div"  # it drops both
-    said = {name: _UNFIT.sub("", value) for name, value in element.attributes.items() if name in _SEEN and value}
+    tag = element.tag
+    if tag == "math":  # it drops formulas and figures
+        tag = "span"
+    elif not (tag.isalnum() and tag.isascii()) or (tag == "figure" and around[id(element)] < element.size):
+        tag = "div"
+    said = element.attributes
+    if said:
+        said = {name: _UNFIT.sub("", value) for name, value in said.items() if name in _SEEN and value}
     copy = add(parent, tag, said)
     if tag == "pre":
         copy.text = _marked(element.text(), _texts(element), marked)
-        return
+        return copy
     last: Any = None
-    for child in element.children:
+    words = ""
+    for child in [*element.children, None]:
+        if type(child) is Text:
+            words += _marked(child.words, [child], marked)
+            continue
+        if words and last is None:
+            copy.text = words
+        elif words:
+            last.tail = words
         if type(child) is Element:
-            _copy(child, copy, marked, add)
-            last = copy[-1]
-        elif type(child) is Text:
-            words = _marked(child.words, [child], marked)
-            if last is None:
-                copy.text = (copy.text or "") + words
-            else:
-                last.tail = (last.tail or "") + words
+            last, words = _copy(child, copy, marked, around, add), ""
+    return copy
 
 
 def _marked(words: str, texts: list[Text], marked: list[list[Text]]) -> str:
