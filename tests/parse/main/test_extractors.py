@@ -187,3 +187,15 @@ def test_code_in_a_figure_survives() -> None:
 
     assert found.text == f"{WORDS}\n\ngo home\n  now\n\n{WORDS}"
     assert found.markdown == f"{WORDS}\n\n```\ngo home\n  now\n```\n\n{WORDS}"
+
+
+def test_a_short_selection_from_a_longer_page_is_not_trusted() -> None:
+    # Trafilatura selects the last paragraph: a fifth of the page, so it does not look for more.
+    items = "".join(f"<li>Fix the leak number {n} in the northern bank of the pond.</li>" for n in range(7))
+    last = "A list of all releases is available, and so is a history of every change, in the archive of the pond."
+    page = f"<body><h2>Release 3</h2><ol>{items}</ol><p>{last} It is kept.</p>"
+
+    found = _extracted(page, "trafilatura")
+
+    assert found.text.startswith("Release 3\n\nFix the leak number 0 in the northern bank of the pond.\n")
+    assert found.text.endswith(f"number 6 in the northern bank of the pond.\n\n{last} It is kept.")

@@ -27,10 +27,12 @@ _CELLS: Final = name_set("td th")
 _ASIDE: Final = name_set("nav header aside footer form menu")
 _FORUM: Final = b'"DiscussionForumPosting"'
 _NEAR: Final = 0.5  # share of the text around an image or code that must be kept for it to be kept
+_SHORT: Final = 300  # characters; less is trusted only if it is not little of the page
+_LITTLE: Final = 0.25
 
 
 def select(body: Element, markup: bytes) -> bool:
-    """Reduce a page to what trafilatura keeps of it; return whether it keeps anything."""
+    """Reduce a page to what trafilatura keeps of it; return whether it keeps enough to be trusted."""
     from lxml.etree import SubElement  # type: ignore[import-untyped]
     from lxml.html import Element as HtmlElement  # type: ignore[import-untyped]
     from trafilatura import bare_extraction
@@ -51,7 +53,8 @@ def select(body: Element, markup: bytes) -> bool:
         return False
     result: Any = getattr(found, "body", None)
     kept = set() if result is None else {ord(mark) - _FIRST for mark in _MARKS.findall("".join(result.itertext()))}
-    if not kept:
+    size = sum(len(text.words.strip()) for number in kept for text in marked[number])
+    if not kept or (size < _SHORT and size < _LITTLE * body.size):
         return False
     for number, texts in enumerate(marked):
         for text in texts:
