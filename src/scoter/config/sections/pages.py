@@ -62,7 +62,7 @@ class ParseSettings(Section, frozen=True):
     extractor: Literal["none", "resiliparse", "trafilatura"] = setting(
         "none",
         "Extractor of the main text, which is stored in addition to the whole text; resiliparse requires the "
-        "extra text, and trafilatura (more accurate, three times slower) the extra trafilatura.",
+        "extra text, and trafilatura (more accurate, five times slower) the extra trafilatura.",
         nutch=("tika.extractor",),
     )
     markdown: bool = setting(
