@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -269,3 +270,34 @@ def test_empty_graph_has_no_ranks(tmp_path: Path, run: Run) -> None:
         assert run("linkrank", crawl.path, "--algorithm", algorithm, "--no-loops").code == 0
     assert run("scoreupdater", crawl.path).code == 0
     assert crawldb(crawl)[A]["score"] == 0.0
+
+
+LINKS = [
+    *(link("http://a.org/1", each) for each in ("http://b.org/1", "http://b.org/2", "http://c.org/1")),
+    *(link("http://a.org/2", each) for each in ("http://b.org/1", "http://c.org/1")),
+    *(link("http://b.org/1", each) for each in ("http://a.org/1", "http://www.c.org/2")),
+    link("http://b.org/2", "http://c.org/1"),
+    link("http://c.org/1", "http://a.org/1"),
+    *(link("http://www.c.org/2", each) for each in ("http://a.org/1", "http://a.org/2", "http://c.org/1")),
+]
+PAGES = ("http://a.org/1", "http://a.org/2", "http://b.org/1", "http://b.org/2", "http://c.org/1", "http://www.c.org/2")
+
+
+@pytest.mark.parametrize(
+    ("limits", "ranks"),
+    [  # written by Nutch 1.22, with a sort that keeps the order of links
+        (True, (1.910053, 0.29166666, 1.0902021, 0.29166666, 1.3381188, 0.7608857)),
+        (False, (3.5052714, 0.6862315, 1.552484, 1.2648385, 2.6037736, 0.9384472)),
+    ],
+)
+def test_ranks_are_those_of_nutchs_own_jobs(tmp_path: Path, run: Run, limits: bool, ranks: Sequence[float]) -> None:
+    crawl = crawl_at(tmp_path / "crawl")
+    write_segment(crawl, "1", pages=[page(each) for each in PAGES], links=LINKS)
+    flags = [f"-Dlink.ignore_limit_{each}={str(limits).lower()}" for each in ("page", "domain")]
+
+    for command in ("webgraph", "linkrank"):
+        assert run(command, crawl.path, *flags).code == 0
+
+    rows = map(json.loads, run("nodedumper", crawl.path, "--json").out.splitlines())
+    expected = dict(zip(PAGES, ranks, strict=True))
+    assert {row["url"]: row["score"] for row in rows} == pytest.approx(expected, rel=1e-6)

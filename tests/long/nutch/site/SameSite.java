@@ -16,6 +16,9 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.Text;
+import org.apache.hadoop.util.IndexedSortable;
+import org.apache.hadoop.util.IndexedSorter;
+import org.apache.hadoop.util.Progressable;
 import org.apache.hadoop.util.Tool;
 import org.apache.hadoop.util.ToolRunner;
 import org.apache.nutch.crawl.CrawlDatum;
@@ -72,11 +75,13 @@ public class SameSite {
     }
     run(conf, new LinkDb(), out + "/linkdb", "-dir", segments.toString());
     run(conf, new DeduplicationJob(), db.toString());
-    ranks(conf, segments, out + "/limited");
+    Configuration limited = new Configuration(conf);
+    limited.setClass("map.sort.class", SortInOrder.class, IndexedSorter.class);
+    ranks(limited, segments, out + "/with-limits");
     Configuration all = new Configuration(conf);
     all.setBoolean("link.ignore.limit.page", false);
     all.setBoolean("link.ignore.limit.domain", false);
-    ranks(all, segments, out + "/unlimited");
+    ranks(all, segments, out + "/without-limits");
     System.exit(0);
   }
 
@@ -90,6 +95,22 @@ public class SameSite {
   static void run(Configuration conf, Tool tool, String... args) throws Exception {
     int code = ToolRunner.run(conf, tool, args);
     if (code != 0) throw new IllegalStateException(tool.getClass() + " ended with " + code);
+  }
+
+  /**
+   * Sorts what a mapper wrote so that values of one key stay in the order in which it wrote them.
+   *
+   * Hadoop's own sort leaves them in an order that depends on all other keys. Of the links to a domain, Nutch keeps the
+   * one that comes first.
+   */
+  public static class SortInOrder implements IndexedSorter {
+    public void sort(IndexedSortable records, int first, int end) {
+      // Hadoop numbers the records backwards, so equal ones are turned round.
+      for (int at = first + 1; at < end; at++)
+        for (int each = at; each > first && records.compare(each - 1, each) >= 0; each--) records.swap(each - 1, each);
+    }
+
+    public void sort(IndexedSortable records, int first, int end, Progressable progress) { sort(records, first, end); }
   }
 
   static class Configured {
