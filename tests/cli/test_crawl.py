@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from tests.cli.conftest import Run
 from tests.long.batch_truth import settings
 
@@ -45,6 +46,7 @@ def test_single_steps_respect_the_scope_of_the_crawl(run: Run) -> None:
     assert hosts.out.split() == ["host", seed.split("/")[2]]
 
 
+@pytest.mark.slow
 def test_summary_names_hosts_with_possible_traps(run: Run) -> None:
     with running(WebSpec(hosts=2, pages=4, page_bytes=1_000, trap_size=60)) as server:
         more = ("fetch.processes=1", "generate.trap_share=0.01")
