@@ -1,4 +1,4 @@
-"""Crawl one site with Nutch's own jobs and with Scoter, and compare statuses, scores, links, signatures and ranks.
+"""Crawl one site with Nutch's own jobs and with Scoter, and compare statuses, scores, links, documents and ranks.
 
 Nutch's jobs come from its published jar and run in one process. Its plug-ins are not published as jars: `SameSite.java`
 has simple ones for this site. Needs Maven and a JDK.
@@ -36,6 +36,7 @@ ROUNDS: Final = 4
 MOST_APART: Final = 1e-3
 """Largest relative difference of two scores; Nutch computes with four bytes, we with eight."""
 NO_LIMITS: Final = ("-D", "link.ignore_limit_page=false", "-D", "link.ignore_limit_domain=false")
+DOCUMENTS: Final = "documents.txt"
 Row = dict[str, Any]
 POINTS: Final = (
     *("net.URLFilter", "net.URLExemptionFilter", "net.URLNormalizer", "parse.Parser", "parse.HtmlParseFilter"),
@@ -124,11 +125,11 @@ def served(site: Site) -> Iterator[int]:
 
 def download(jars: Path) -> None:
     """Copy the jar files and compile the program, unless that has been done."""
-    if not (jars / "nutch-1.22.jar").exists():
+    pom, copied = HERE / "pom.xml", jars / "pom.xml"
+    if not copied.exists() or copied.read_text() != pom.read_text():
         target = f"-DoutputDirectory={jars.absolute()}"
-        subprocess.run(
-            ["mvn", "-q", "-B", "-f", str(HERE / "pom.xml"), "dependency:copy-dependencies", target], check=True
-        )
+        subprocess.run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", target], check=True)
+        copied.write_text(pom.read_text())
     subprocess.run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", str(jars), str(HERE / "SameSite.java")], check=True)
 
 
@@ -171,6 +172,12 @@ def write_conf(conf: Path, port: int, folder: Path) -> None:
         '<parse-plugins><mimeType name="*"><plugin id="same-site"/></mimeType><aliases>'
         '<alias name="same-site" extension-id="SameSite$SimpleParser"/></aliases></parse-plugins>'
     )
+    (conf / "exchanges.xml").write_text("<exchanges/>")
+    (conf / "index-writers.xml").write_text(
+        '<writers><writer id="lines" class="SameSite$Lines"><parameters>'
+        f'<param name="file" value="{folder / DOCUMENTS}"/></parameters>'
+        "<mapping><copy/><rename/><remove/></mapping></writer></writers>"
+    )
     points = "".join(f'<extension-point id="org.apache.nutch.{each}" name="{each}"/>' for each in POINTS)
     extensions = "".join(
         _extension(point, name, more)
@@ -179,6 +186,7 @@ def write_conf(conf: Path, port: int, folder: Path) -> None:
             ("parse.Parser", "SimpleParser", '<parameter name="contentType" value="*"/>'),
             ("net.URLNormalizer", "FragmentNormalizer", ""),
             ("scoring.ScoringFilter", "Opic", ""),
+            ("indexer.IndexWriter", "Lines", ""),
         )
     )
     (conf / "plugins" / "same-site" / "plugin.xml").write_text(
@@ -239,6 +247,11 @@ class SiteComparison:
         whole = [texts[0], {url: {"text": f"{titles[1][url]['title']} {row['text']}"} for url, row in texts[1].items()}]
         self.same("texts", whole, lambda one, other: one["text"].split() == other["text"].split())
 
+    def documents(self, theirs: Mapping[str, Row], ours: Mapping[str, Row]) -> None:
+        sides = [theirs, ours]
+        self.same("digests of documents", sides, lambda one, other: one["digest"] == other["digest"])
+        self.same("boosts of documents", sides, lambda one, other: is_near(one["boost"], other["boost"]))
+
     def ranks(self, name: str, theirs: Mapping[str, float], ours: Mapping[str, float]) -> None:
         sides = [{url: {"rank": rank} for url, rank in each.items()} for each in (theirs, ours)]
         self.same(name, sides, lambda one, other: is_near(one["rank"], other["rank"]))
@@ -280,6 +293,19 @@ def _anchors(row: Row) -> set[tuple[str, str]]:
     return {(link["url"], link["anchor"]) for link in row["inlinks"]}
 
 
+def nutch_documents(file: Path) -> dict[str, Row]:
+    """Return what Nutch's indexing job gave an index."""
+    lines = (line.split("\t") for line in file.read_text().splitlines())
+    return {url: {"digest": digest, "boost": float(boost)} for url, digest, boost in lines}
+
+
+def own_documents(crawl: Path) -> dict[str, Row]:
+    """Return what our indexing job gives an index."""
+    scoter("index", crawl, "--quiet", "-D", "index.writers=jsonl")
+    files = (crawl / "documents-jsonl").glob("documents-*.jsonl")
+    return {row["id"]: row for file in files for row in map(json.loads, file.read_text().splitlines())}
+
+
 def own_ranks(crawl: Path, *flags: str) -> dict[str, float]:
     """Compute the ranks of our crawl anew, with these settings."""
     scoter("webgraph", crawl, "--rebuild", "--quiet", *flags)
@@ -306,6 +332,7 @@ def main() -> None:
         own_crawl(ours, nutch / "seeds", port)
         compared = SiteComparison(nutch, folder / "theirs", ours)
         compared.run()
+        compared.documents(nutch_documents(nutch / DOCUMENTS), own_documents(ours))
         for name, flags in (("without limits", NO_LIMITS), ("with limits", ())):
             theirs, own = nutch_ranks(nutch / name.replace(" ", "-") / "ranks"), own_ranks(ours, *flags)
             compared.ranks(f"ranks {name}", theirs, own)

@@ -1,5 +1,8 @@
 import java.io.ByteArrayOutputStream;
+import java.io.FileWriter;
+import java.io.IOException;
 import java.io.InputStream;
+import java.io.PrintWriter;
 import java.net.MalformedURLException;
 import java.net.Socket;
 import java.net.URL;
@@ -7,6 +10,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
+import java.util.Map;
 import java.util.Map.Entry;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -29,6 +33,9 @@ import org.apache.nutch.crawl.Inlinks;
 import org.apache.nutch.crawl.Injector;
 import org.apache.nutch.crawl.LinkDb;
 import org.apache.nutch.fetcher.Fetcher;
+import org.apache.nutch.indexer.IndexWriter;
+import org.apache.nutch.indexer.IndexWriterParams;
+import org.apache.nutch.indexer.IndexingJob;
 import org.apache.nutch.indexer.NutchDocument;
 import org.apache.nutch.metadata.Metadata;
 import org.apache.nutch.metadata.Nutch;
@@ -75,6 +82,7 @@ public class SameSite {
     }
     run(conf, new LinkDb(), out + "/linkdb", "-dir", segments.toString());
     run(conf, new DeduplicationJob(), db.toString());
+    run(conf, new IndexingJob(), db.toString(), "-linkdb", out + "/linkdb", "-dir", segments.toString(), "-deleteGone");
     Configuration limited = new Configuration(conf);
     limited.setClass("map.sort.class", SortInOrder.class, IndexedSorter.class);
     ranks(limited, segments, out + "/with-limits");
@@ -83,6 +91,23 @@ public class SameSite {
     all.setBoolean("link.ignore.limit.domain", false);
     ranks(all, segments, out + "/without-limits");
     System.exit(0);
+  }
+
+  /** Writes the fields that Nutch itself gives a document: its id, signature and boost. */
+  public static class Lines extends Configured implements IndexWriter {
+    PrintWriter lines;
+    public void open(Configuration conf, String name) {}
+    public void open(IndexWriterParams given) throws IOException {
+      lines = new PrintWriter(new FileWriter(given.get("file"), true));  // opened once more to commit
+    }
+    public void write(NutchDocument document) {
+      lines.println(document.getFieldValue("id") + "\t" + document.getFieldValue("digest") + "\t" + document.getFieldValue("boost"));
+    }
+    public void update(NutchDocument document) { write(document); }
+    public void delete(String id) {}
+    public void commit() { lines.flush(); }
+    public void close() { lines.close(); }
+    public Map<String, Entry<String, Object>> describe() { return Map.of("file", Map.entry("file for lines", "lines")); }
   }
 
   static void ranks(Configuration conf, Path segments, String folder) throws Exception {
