@@ -17,7 +17,7 @@ import pytest
 from tests.live.cluster.stores import PATIENCE, ClusterStores, until
 from tests.live.stores.contract_announcing import EventsContract, announce
 from tests.live.stores.contract_journal import IntakeContract, LedgerContract
-from tests.live.stores.fakes import Time, message, url_of
+from tests.live.stores.fakes import START, Time, message, url_of
 
 from scoter.config import Config
 from scoter.live.cluster.cassandra import CassandraSession
@@ -62,11 +62,13 @@ class TestIntake(IntakeContract):
         return entry.id & (1 << 64) - 1
 
     async def test_finished_message_is_forgotten_after_a_while(self, make: Make) -> None:
-        stores = await make(messages_for=timedelta(seconds=2))
+        kept = timedelta(seconds=2)
+        stores = await make(messages_for=kept)
         (first,) = await stores.journal.accept([(message("m"), [url_of("a")])])
+        later = message("m", at=START + kept)  # received earlier, it would be another copy of the first one
 
         async with asyncio.timeout(PATIENCE):
-            while not (again := (await stores.journal.accept([(message("m"), [url_of("a")])]))[0]).is_new:
+            while not (again := (await stores.journal.accept([(later, [url_of("a")])]))[0]).is_new:
                 await asyncio.sleep(0.2)
 
         assert set(again.entries.values()).isdisjoint(first.entries.values())
