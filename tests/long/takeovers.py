@@ -16,6 +16,7 @@ from datetime import datetime
 from random import Random
 from typing import Any, Protocol
 
+from confluent_kafka import KafkaError, KafkaException
 from tests.live.cluster.conftest import cluster_settings
 from tests.live.cluster.running import Cluster, RunningRole
 
@@ -28,6 +29,12 @@ from scoter.live.cluster.kafka import TopicNames, admin_client
 from scoter.live.workers.shards import shard_of
 
 _PATIENCE = 30.0
+_STARTING = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
+"""What Kafka answers before it has loaded its groups."""
 _LOOK_EVERY = 0.1
 
 
@@ -96,9 +103,14 @@ class TakeOvers:
         time.sleep(self._lease + 3.0)  # until what they have just taken over is served
 
     def _owned(self, role: str) -> dict[int, set[int]]:
-        """Return the partitions of the processes of a role, by process id."""
+        """Return the partitions of the processes of a role, by process id; none while Kafka is starting."""
         group = self._names.workers if role == "worker" else self._names.fetchers
-        found = self._admin.describe_consumer_groups([group])[group].result(10)
+        try:
+            found = self._admin.describe_consumer_groups([group])[group].result(10)
+        except KafkaException as failure:
+            if failure.args[0].code() not in _STARTING:
+                raise
+            return {}
         # The name of a member is that of its process: role, process id, random letters.
         return {
             int(member.client_id.split("-")[1]): {each.partition for each in member.assignment.topic_partitions}
