@@ -107,15 +107,16 @@ async def test_endless_script_times_out(site: Site) -> None:
 
 
 async def test_a_page_that_never_finishes_loading_is_read_as_it_is(site: Site) -> None:
-    script = "let n = 0; setInterval(() => fetch('/data/' + n++), 50); document.body.append('made')"
+    script = "let n = 0; setInterval(() => fetch('/data/' + n++), 20); document.body.append('made')"
     site.page("/", f"<body><script>{script}</script>")
 
     async with browser(site, max_requests=5) as protocol:
-        exchange = rendered(await fetch(protocol))
-
-    assert b"made" in exchange.body
-    # Distinct ones: a browser may send a request again if its connection is lost.
-    assert len(set(site.asked)) <= 6
+        for _ in range(5):  # a request that is left over when a page closes is a matter of luck
+            site.asked.clear()
+            exchange = rendered(await fetch(protocol))
+            assert b"made" in exchange.body
+            # Distinct ones: a browser may send a request again if its connection is lost.
+            assert len(set(site.asked)) <= 6
 
 
 async def test_dialogs_downloads_and_windows_are_blocked(site: Site) -> None:

@@ -139,10 +139,13 @@ class BrowserProtocol:
             await close()
 
     async def _render(self, exchange: Exchange, html: bytes) -> Rendered | NotRendered:
+        page_proxy = self._new_proxy()
         try:
+            await page_proxy.start()
             proxy, chromium = await self._started()
             async with chromium.context(
                 proxy.port,
+                proxy={"server": f"http://127.0.0.1:{page_proxy.port}"},
                 user_agent=self._agent(),
                 extra_http_headers={"Accept-Language": self._language} if self._language else {},
                 service_workers="block",
@@ -150,8 +153,11 @@ class BrowserProtocol:
                 ignore_https_errors=self._lax_tls,
                 viewport={"width": 1280, "height": 1024},
             ) as context:
-                rendering = PageRenderer(context, self._settings, self._guard, self._limit)
-                return await rendering.run(exchange, html)
+                try:
+                    return await PageRenderer(context, self._settings, self._guard, self._limit).run(exchange, html)
+                finally:
+                    # Closing a page lets go of its requests that wait for a decision.
+                    await page_proxy.close()
         except (OSError, RuntimeError) as error:
             return NotRendered(Reason.BROKEN_PLUGIN, f"the browser failed: {error}")
         except Exception as error:
@@ -159,16 +165,21 @@ class BrowserProtocol:
             if not type(error).__module__.startswith("playwright."):
                 raise
             return NotRendered(Reason.BROKEN_PLUGIN, f"the browser failed: {str(error).partition(chr(10))[0]}")
+        finally:
+            await page_proxy.close()
 
     async def _started(self) -> tuple[ForwardProxy, Chromium]:
         async with self._starting:
             if self._proxy is None:
-                proxy = ForwardProxy(self._guard, self._resolver, timeout=self._patience, deny=BACKGROUND_HOSTS)
+                proxy = self._new_proxy()
                 await proxy.start()
                 self._proxy = proxy
             if self._chromium is None:
                 self._chromium = Chromium(self._settings, self._executable)
             return self._proxy, self._chromium
+
+    def _new_proxy(self) -> ForwardProxy:
+        return ForwardProxy(self._guard, self._resolver, timeout=self._patience, deny=BACKGROUND_HOSTS)
 
     def _is_selected(self, url: Url) -> bool:
         return any(pattern.found(url.text) for pattern in self._patterns)
