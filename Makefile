@@ -51,7 +51,7 @@ test-browser: $(DEV) ## Run the tests that need Chromium (installed with apt-get
 screenshots: $(DEV) ## Take a picture of every view of the web interface, into build/screenshots (Chromium is installed with apt-get when run as root).
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
 	@$(PIP) -e '.[dev,browser]'
-	@$(BIN)/python -m tests.web.pages.screenshots build/screenshots
+	@$(BIN)/python -m tests.ui.screenshots build/screenshots
 
 SPARK_SHARE ?= 100
 SPARK_SEED ?= 1
@@ -168,12 +168,12 @@ $(COMPILED)/.ready: $(WHEEL)
 
 test-compiled: $(COMPILED)/.ready ## Run the tests of the compiled modules, and a crawl and a service with them.
 	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not spark_cluster and not clients and not indexes and not cluster and not stores" -n auto --dist loadfile \
-	  tests/core tests/fetch tests/store tests/parse tests/batch/test_fetch_job.py tests/live/workers/test_dispatcher.py tests/live/content \
-	  tests/web/service/test_service.py
+	  tests/core tests/fetch tests/store tests/parse tests/batch/jobs/test_fetch_job.py tests/live/fetching/test_dispatcher.py tests/live/content \
+	  tests/live/service/test_service.py
 
 docs: $(DEV) ## Generate the docs pages that come from the code.
 	@$(BIN)/python -m scoter.config.docs docs/settings.md
-	@$(BIN)/python -m scoter.cli.counterparts tests/config/data docs/nutch-counterparts.md
+	@$(BIN)/python -m scoter.cli.counterparts tests/nutch/data docs/nutch-counterparts.md
 
 MUTANTS ?= 40
 MUTANT_SEED ?= 1

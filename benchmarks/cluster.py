@@ -20,11 +20,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from tests.live.cluster.running import Cluster, cluster
-from tests.web.service.running import Service, family, pages, service
+from tests.live.kafka.running import Cluster, cluster
+from tests.live.service.running import Service, family, pages, service
 
+from scoter.live.service.process import cpu_time
 from scoter.simweb import WebSpec, running
-from scoter.web.service.process import cpu_time
 
 WEB = WebSpec(hosts=400, pages=8_000, page_bytes=8_000)
 PER_MESSAGE = 10

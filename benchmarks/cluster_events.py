@@ -16,13 +16,13 @@ import random
 import time
 from datetime import UTC, datetime
 
-from tests.live.cluster.conftest import cluster_settings, own_topics
+from tests.live.kafka.conftest import cluster_settings, own_topics
 
 from scoter.config import Config, load
 from scoter.core.metadata import PageMetadata
-from scoter.live.cluster.events import KafkaEvents
-from scoter.live.cluster.kafka import TopicNames, client_options, create_topics
-from scoter.live.cluster.messages import event_values
+from scoter.live.kafka.events import KafkaEvents
+from scoter.live.kafka.kafka import TopicNames, client_options, create_topics
+from scoter.live.kafka.messages import event_values
 from scoter.live.records import Event, State, UrlRecord
 
 TOGETHER = 500

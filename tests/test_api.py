@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from scoter.api import LONGEST_URL
 from scoter.core.extract import LONGEST
+from scoter.live.api.records import LONGEST_URL
 
 
 def test_longest_url_is_the_one_the_crawler_accepts() -> None:
@@ -14,8 +14,8 @@ def test_longest_url_is_the_one_the_crawler_accepts() -> None:
 
 
 def test_importing_the_records_loads_no_other_package() -> None:
-    code = "import sys, scoter.api; print(*sorted(m for m in sys.modules if m.startswith('scoter')))"
+    code = "import sys, scoter.live.api.records; print(*sorted(m for m in sys.modules if m.startswith('scoter')))"
 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
-    assert loaded.split() == ["scoter", "scoter.api"]
+    assert loaded.split() == ["scoter", "scoter.live.api.records"]

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.web.client import Exchanging
-from tests.web.fakes import Bench
+from tests.live.api.client import Exchanging
+from tests.live.api.fakes import Bench
 
-from scoter.web.webhooks import signature
+from scoter.live.api.webhooks import signature
 
 PAGE = (Path(__file__).parents[1] / "docs" / "live-api.md").read_text("utf-8")
 _FIELD = re.compile(r"([A-Za-z-]+): (.*)")

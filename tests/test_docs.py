@@ -224,7 +224,7 @@ def test_every_guarantee_names_a_test() -> None:
 
 
 def test_documented_metrics_match_the_service(tmp_path: Path) -> None:
-    from tests.web.service.running import service
+    from tests.live.service.running import service
 
     text = (ROOT / "docs" / "operations.md").read_text("utf-8")
     rows = re.findall(r"^\| (`scoter_\w+`(?:, `scoter_\w+`)*) \| (.*?) \| ", text, re.MULTILINE)

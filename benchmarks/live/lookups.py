@@ -19,8 +19,8 @@ from benchmarks.live.messages import Loading, at_rest
 from benchmarks.live.service import Service, serving, spent
 from benchmarks.live.site import PAGES, url_of
 from benchmarks.live.target import Target, at_least, at_most
-from scoter.api import Archived
 from scoter.core.metadata import Author, Image, PageMetadata
+from scoter.live.api.records import Archived
 from scoter.live.ports import StoredRecord
 from scoter.live.records import ContentKind, Hop, State, UrlRecord
 from scoter.live.sqlite.database import ServiceDb

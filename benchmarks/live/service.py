@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 END_WITHIN = 30.0
 _NAMES = {
-    "scoter.web.service.core": "core",
-    "scoter.web.service.lookup_process": "lookup process",
-    "scoter.live.workers.process": "fetcher",
+    "scoter.live.service.core": "core",
+    "scoter.live.service.lookup_process": "lookup process",
+    "scoter.live.fetching.process": "fetcher",
     "scoter.parse.worker": "parser",
     "scoter.cli.main": "supervisor",
 }

@@ -17,9 +17,9 @@ from tests.batch.making import NOW, fetch, link, make_segment
 from tests.batch.test_incremental import DELTA, EAGER, rows_of, some_crawl, url_of
 from tests.store.tables.killing import watch
 
-from scoter.batch.compact import compact
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.updatedb import pending, updatedb
+from scoter.batch.jobs.compact import compact
+from scoter.batch.jobs.updatedb import pending, updatedb
 from scoter.engine.duckdb import DuckDbEngine
 from scoter.store.tables import Table
 

@@ -7,11 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.batch.crawls import NOW, crawl_at, datum, link, linkdb, page, write_crawldb, write_segment
+from tests.batch.jobs.test_webgraph import ALL, build, links_of
 from tests.batch.making import crawldb_of
-from tests.batch.test_webgraph import ALL, build, links_of
 
-from scoter.batch.invertlinks import invertlinks
-from scoter.batch.updatedb import updatedb
+from scoter.batch.jobs.invertlinks import invertlinks
+from scoter.batch.jobs.updatedb import updatedb
 from scoter.batch.worker.pages import PageProcessor
 from scoter.config import load
 from scoter.core.datum import CrawlDatum, DbStatus

@@ -8,10 +8,10 @@ import pytest
 from tests.batch.making import NOW, fetch, known, link, make_crawl, make_segment
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.dedup import dedup
-from scoter.batch.inject import inject
-from scoter.batch.invertlinks import invertlinks
-from scoter.batch.updatedb import updatedb
+from scoter.batch.jobs.dedup import dedup
+from scoter.batch.jobs.inject import inject
+from scoter.batch.jobs.invertlinks import invertlinks
+from scoter.batch.jobs.updatedb import updatedb
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.store.tables import Table

@@ -12,13 +12,13 @@ import pytest
 from tests.batch.crawls import crawldb
 from tests.fetch.test_challenges import ANUBIS, LOGIN
 
-from scoter.batch.crawl import CrawlLimits, CrawlResult, crawl
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.explain import explain, summarize
 from scoter.batch.hosts.notable import NotableHost
-from scoter.batch.inject import inject
+from scoter.batch.jobs.crawl import CrawlLimits, CrawlResult, crawl
+from scoter.batch.jobs.explain import explain, summarize
+from scoter.batch.jobs.inject import inject
+from scoter.batch.jobs.sql import sql
 from scoter.batch.reports.questions import CRAWL_REPORTS
-from scoter.batch.sql import sql
 from scoter.config import Config, load
 from scoter.engine.duckdb import DuckDbEngine
 from scoter.store.warc import WarcReader

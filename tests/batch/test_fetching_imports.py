@@ -17,4 +17,4 @@ def imported(module: str) -> list[str]:
 
 def test_worker_imports_no_engine() -> None:
     assert imported("scoter.batch.worker.process") == []
-    assert "ibis" in imported("scoter.batch.crawl")  # so that the first line can fail
+    assert "ibis" in imported("scoter.batch.jobs.crawl")  # so that the first line can fail

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from tests.batch.crawls import NOW, crawl_at, crawldb, datum, write_crawldb
 
-from scoter.batch.crawl import CrawlLimits, CrawlResult, crawl
 from scoter.batch.crawldir.directory import HOLDS, CrawlDir
-from scoter.batch.explain import explain, summarize
-from scoter.batch.fetch import fetch
-from scoter.batch.generate import ON_HOLD, generate
-from scoter.batch.readseg import summarize_segments
-from scoter.batch.updatedb import updatedb
+from scoter.batch.jobs.crawl import CrawlLimits, CrawlResult, crawl
+from scoter.batch.jobs.explain import explain, summarize
+from scoter.batch.jobs.fetch import fetch
+from scoter.batch.jobs.generate import ON_HOLD, generate
+from scoter.batch.jobs.readseg import summarize_segments
+from scoter.batch.jobs.updatedb import updatedb
 from scoter.cli.main import main
 from scoter.config import load
 from scoter.engine import Engine

@@ -33,7 +33,7 @@ from scoter.batch.crawldir.host_counts import (
     record_host_counts,
     stored_host_counts,
 )
-from scoter.batch.inject import inject
+from scoter.batch.jobs.inject import inject
 from scoter.config import Config
 from scoter.engine import Engine
 from scoter.store.tables import Table

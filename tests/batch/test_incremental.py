@@ -15,21 +15,21 @@ import pyarrow.parquet as pq
 import pytest
 from tests.batch.making import DAY, NOW, fetch, known, link, make_crawl, make_segment, page
 
-from scoter.batch.compact import compact
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.changes import stored_rows
 from scoter.batch.crawldir.crawldb import count_by_status, open_crawldb, recorded_statuses
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.lookup import url_rows
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.dedup import dedup
-from scoter.batch.inject import inject
-from scoter.batch.linkrank import linkrank
-from scoter.batch.readdb import stats
-from scoter.batch.scoreupdater import scoreupdater
-from scoter.batch.sql import sql
-from scoter.batch.updatedb import CrawldbUpdate
-from scoter.batch.webgraph import webgraph
+from scoter.batch.jobs.compact import compact
+from scoter.batch.jobs.dedup import dedup
+from scoter.batch.jobs.inject import inject
+from scoter.batch.jobs.linkrank import linkrank
+from scoter.batch.jobs.readdb import stats
+from scoter.batch.jobs.scoreupdater import scoreupdater
+from scoter.batch.jobs.sql import sql
+from scoter.batch.jobs.updatedb import CrawldbUpdate
+from scoter.batch.jobs.webgraph import webgraph
 from scoter.config import Config, load
 from scoter.core.url import canonical
 from scoter.engine import Engine, file_source, source_of
@@ -267,7 +267,7 @@ def test_compaction_rewrites_only_ranges_over_the_share(engine: Engine, tmp_path
 
 
 def test_many_delta_parts_are_merged(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scoter.batch.compact.MAX_DELTAS", 5)
+    monkeypatch.setattr("scoter.batch.jobs.compact.MAX_DELTAS", 5)
     crawl, other = some_crawl(tmp_path / "crawl", 200), some_crawl(tmp_path / "other", 200)
     for number in range(1, 6):
         for each, config in ((crawl, DELTA), (other, WHOLE)):

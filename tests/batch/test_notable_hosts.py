@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.batch.crawls import NOW, crawl_at, datum, write_crawldb, write_segment
-from tests.batch.test_updatehostdb import MISSING, Names, fetch
+from tests.batch.jobs.test_updatehostdb import MISSING, Names, fetch
 
 from scoter.batch.hosts.notable import FAULTIEST, LARGEST, SLOWEST, notable_hosts
-from scoter.batch.readhostdb import open_hostdb
-from scoter.batch.updatehostdb import updatehostdb
+from scoter.batch.jobs.readhostdb import open_hostdb
+from scoter.batch.jobs.updatehostdb import updatehostdb
 from scoter.batch.urls.sitemap_starts import read_sites, save_hosts_as_sites
 from scoter.config import load
 from scoter.engine import Engine, source_of

@@ -12,11 +12,11 @@ from tests.batch.making import NOW, crawldb_of, fetch, known, link, make_crawl, 
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.invertlinks import invertlinks
-from scoter.batch.mergesegs import mergesegs
-from scoter.batch.readseg import find_entries
-from scoter.batch.sql import sql
-from scoter.batch.updatedb import updatedb
+from scoter.batch.jobs.invertlinks import invertlinks
+from scoter.batch.jobs.mergesegs import mergesegs
+from scoter.batch.jobs.readseg import find_entries
+from scoter.batch.jobs.sql import sql
+from scoter.batch.jobs.updatedb import updatedb
 from scoter.config import load
 from scoter.engine import Engine
 from scoter.store.tables import PartSet

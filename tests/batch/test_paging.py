@@ -19,10 +19,10 @@ from tests.batch.making import NOW, crawldb_of, fetch, known, link, make_crawl, 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.invertlinks import invertlinks
-from scoter.batch.readseg import entry_json, entry_lines, find_entries
-from scoter.batch.sql import sql
-from scoter.batch.updatedb import updatedb
+from scoter.batch.jobs.invertlinks import invertlinks
+from scoter.batch.jobs.readseg import entry_json, entry_lines, find_entries
+from scoter.batch.jobs.sql import sql
+from scoter.batch.jobs.updatedb import updatedb
 from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.parts import ParsedPart, _struct_lists
 from scoter.batch.worker.records import PageRows

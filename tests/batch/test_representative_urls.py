@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.batch.making import NOW, crawldb_of, fetch, link, make_crawl, make_segment
 
-from scoter.batch.updatedb import updatedb
+from scoter.batch.jobs.updatedb import updatedb
 from scoter.batch.worker.records import RequestContext
 from scoter.builtin.index_fields import BasicIndexingFilter
 from scoter.config import load

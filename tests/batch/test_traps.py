@@ -13,10 +13,10 @@ import pytest
 from tests.batch.crawls import NOW, crawl_at, datum, page, write_crawldb, write_segment
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.explain import explain, summarize
 from scoter.batch.fetchlists.traps import CALENDAR, NEAR_DUPLICATES, TRAPS_FILE, TrapHost
-from scoter.batch.generate import GenerateResult, generate
-from scoter.batch.inject import inject
+from scoter.batch.jobs.explain import explain, summarize
+from scoter.batch.jobs.generate import GenerateResult, generate
+from scoter.batch.jobs.inject import inject
 from scoter.config import load
 from scoter.core.traps import PROBES
 from scoter.engine import Engine

@@ -21,9 +21,9 @@ import pytest
 from tests.batch.crawls import crawldb
 from tests.long.batch_truth import settings
 
-from scoter.batch.crawl import CrawlLimits, crawl
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.inject import inject
+from scoter.batch.jobs.crawl import CrawlLimits, crawl
+from scoter.batch.jobs.inject import inject
 from scoter.config import load
 from scoter.engine.duckdb import DuckDbEngine
 from scoter.store.warc import WarcReader

@@ -10,9 +10,9 @@ import pytest
 from tests.batch.crawls import crawldb
 from tests.long.batch_truth import settings
 
-from scoter.batch.crawl import CrawlLimits, crawl
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.inject import inject
+from scoter.batch.jobs.crawl import CrawlLimits, crawl
+from scoter.batch.jobs.inject import inject
 from scoter.builtin.carried_metadata import LONGEST_VALUE
 from scoter.config import load
 from scoter.core.datum import CrawlDatum, DbStatus

@@ -9,7 +9,7 @@ import pytest
 from tests.batch.making import DAY, NOW, crawldb_of, fetch, known, link, make_crawl, make_segment
 
 from scoter.batch.crawldir.schemas import plugin_columns
-from scoter.batch.updatedb import updatedb
+from scoter.batch.jobs.updatedb import updatedb
 from scoter.builtin.orphans import OrphanScoring
 from scoter.config import load
 from scoter.core.datum import CrawlDatum, DbStatus, PartStatus

@@ -92,7 +92,7 @@ def test_failed_write_leaves_no_file_behind(run: Run, tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == ["nutch-site.xml"]
 
 
-DATA = Path(__file__).parents[1] / "index" / "data"
+DATA = Path(__file__).parents[1] / "nutch" / "writers" / "data"
 INCLUDES = "<property><name>plugin.includes</name><value>indexer-(solr|csv)|exchange-jexl</value></property>"
 
 

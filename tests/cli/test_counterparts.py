@@ -11,14 +11,14 @@ from tests.cli.conftest import Run, run
 
 from scoter.cli.counterparts import page
 from scoter.cli.main import MODULES, load_command
-from scoter.config.nutch_names import EXTENSION_POINTS, PLUGINS
 from scoter.config.sections import SECTIONS, fields
+from scoter.nutch.settings.names import EXTENSION_POINTS, PLUGINS
 from scoter.plugins import POINTS, installed
 
 __all__ = ["run"]
 
 ROOT = Path(__file__).parents[2]
-NAMES = ROOT / "tests" / "config" / "data"
+NAMES = ROOT / "tests" / "nutch" / "data"
 PAGE = (ROOT / "docs" / "nutch-counterparts.md").read_text("utf-8")
 PLUGIN_NAMES = {plugin.full_name for plugin in installed()}
 

@@ -7,7 +7,7 @@ import pytest
 from tests.cli.conftest import Run
 
 from scoter.config import load
-from scoter.config.nutch_files import FILES, NutchRuleFile
+from scoter.nutch.settings.files import FILES, NutchRuleFile
 
 INTRANET = "+^https?://intranet\\.example\\.org/\n-.\n"
 NORMALIZE = "<regex-normalize><regex><pattern>;sid=\\w+</pattern><substitution/></regex></regex-normalize>"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
-from tests.web.service.running import Service, service
+from tests.live.service.running import Service, service
 
 from scoter.live.sqlite.database import ServiceDb
 
@@ -158,7 +158,7 @@ def test_cluster_backend_needs_a_role(run: Run) -> None:
 
 
 def test_cluster_without_its_packages_names_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    import scoter.live.cluster.kafka as module
+    import scoter.live.kafka.kafka as module
 
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     done = run("serve", *AGENT, "-D", "live.backend=cluster", "--role", "api")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.batch.crawls import crawl_at, datum, write_crawldb
-from tests.batch.test_sitemap import HOST, Sites, index, listing, serving
+from tests.batch.jobs.test_sitemap import HOST, Sites, index, listing, serving
 from tests.cli.conftest import Run, run_in_process
 
 from scoter.batch.crawldir.directory import CrawlDir

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import Run
 from tests.client.service import Asked, FakeService, Said, problem, receipts, said, stream
-from tests.web.fakes import Bench
-from tests.web.raw import serving
+from tests.http.raw import serving
+from tests.live.api.fakes import Bench
 
 A, B = "http://a.example/", "http://b.example/"
 

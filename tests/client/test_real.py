@@ -8,11 +8,11 @@ from contextlib import aclosing
 from itertools import islice
 
 import pytest
-from tests.web.fakes import Bench
-from tests.web.raw import serving
+from tests.http.raw import serving
+from tests.live.api.fakes import Bench
 
 from scoter.client import Absence, AsyncClient, Client, ClientError, Event, Gap, Missing, Outcome, Submission, UrlRecord
-from scoter.web.lookup_app import LookupApp
+from scoter.live.api.lookup_app import LookupApp
 
 A, B = "http://a.example/", "http://b.example/"
 

@@ -9,7 +9,7 @@ import pytest
 from tests.client.service import RECORD
 
 from scoter.client import ClientError, Event, UrlRecord, verify
-from scoter.web.webhooks import signature
+from scoter.live.api.webhooks import signature
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 SECRET = b"a secret"

@@ -7,19 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from scoter.config.nutch import import_nutch
-from scoter.config.nutch_names import NO_COUNTERPART
 from scoter.config.sections import SECTIONS, Config, fields
 from scoter.config.settings import Field
 from scoter.config.sources import GivenValue, SettingOrigin
 from scoter.config.values import accepts, read, write
+from scoter.nutch.settings.names import NO_COUNTERPART
+from scoter.nutch.settings.translation import import_nutch
 
+DATA = Path(__file__).parents[1] / "nutch" / "data"
 ALL = list(fields().values())
-NUTCH = dict(
-    line.split("\t") for line in (Path(__file__).parent / "data" / "nutch-properties.tsv").read_text().splitlines()
-)
+NUTCH = dict(line.split("\t") for line in (DATA / "nutch-properties.tsv").read_text().splitlines())
 # Further properties of nutch-default.xml in several versions, most of them of plug-ins.
-OTHERS = (Path(__file__).parent / "data" / "nutch-other-names.txt").read_text().split()
+OTHERS = (DATA / "nutch-other-names.txt").read_text().split()
 CUT_SHORT = "?"  # a default too long for the list of properties
 
 

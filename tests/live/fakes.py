@@ -16,17 +16,17 @@ from msgspec.structs import replace
 from tests.live.memory.stores import MemoryStores
 from tests.live.stores.fakes import at_once
 
-from scoter.api import Archived
 from scoter.compose import Service
 from scoter.config import Config
 from scoter.core.reply import Exchange, Failed, Gone, Headers, Reason, Reply, Request, Timings, reply_to
 from scoter.core.url import Url, canonical
-from scoter.live.context import Context
-from scoter.live.pipeline import pipeline
+from scoter.live.api.records import Archived
+from scoter.live.pipeline.context import Context
+from scoter.live.pipeline.order import pipeline
+from scoter.live.pipeline.parser import ResponseParser
+from scoter.live.pipeline.scheduler import Scheduler
 from scoter.live.ports import HopReply, JournalEntry, OutcomeRecorder, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
-from scoter.live.scheduler import Scheduler
-from scoter.live.stages.parser import ResponseParser
 from scoter.parse import ContentParser
 from scoter.parse.documents.image import ImageParser
 from scoter.parse.parsers import HtmlParser

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.live.cluster.stores import until
 from tests.live.fakes import Bench, ScriptedWeb, simulated
+from tests.live.kafka.stores import until
 
 from scoter.live.background import DEFECT, BackgroundTasks, VitalTasks, VitalThread, call_in_loop
-from scoter.live.scheduler import Scheduler
+from scoter.live.pipeline.scheduler import Scheduler
 from scoter.live.threaded_calls import BatchThread, ThreadedCall
 
 FAILING = """

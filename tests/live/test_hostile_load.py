@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.live.odd_web import MISSING, OddWeb, Said, odd_web
-from tests.web.service.running import Service, family, service
+from tests.live.service.running import Service, family, service
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.live.fetching.webs import impolite
 from tests.live.odd_web import MISSING, OddWeb, Said, moved, odd_web, page
-from tests.live.workers.webs import impolite
-from tests.web.service.running import Service, service
+from tests.live.service.running import Service, service
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.live.odd_web import Said, odd_web, page
-from tests.web.service.running import service
+from tests.live.service.running import service
 
 pytestmark = pytest.mark.slow
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from scoter.batch.crawl import CrawlLimits, CrawlResult, crawl
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.inject import inject
+from scoter.batch.jobs.crawl import CrawlLimits, CrawlResult, crawl
+from scoter.batch.jobs.inject import inject
 from scoter.config import Config, load
 from scoter.engine.duckdb import DuckDbEngine
 from scoter.simweb import SETTINGS, SimServer, SimWeb, WebSpec, running, truth

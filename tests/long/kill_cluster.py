@@ -27,15 +27,15 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
 
-from tests.live.cluster.conftest import cluster_settings
-from tests.live.cluster.running import Cluster, RunningRole
-from tests.live.workers.webs import impolite
+from tests.live.fetching.webs import impolite
+from tests.live.kafka.conftest import cluster_settings
+from tests.live.kafka.running import Cluster, RunningRole
+from tests.live.service.running import pages, settings
 from tests.long.message_load import AnnouncedUrl, MessageLoad, event_problems
 from tests.long.takeovers import TakeOvers
 from tests.servers.cluster import CASSANDRA_PORT, KAFKA_PORT, ClusterServer, cassandra, kafka
 from tests.servers.networks import Gateway, Network, can_isolate
 from tests.servers.running import free_port
-from tests.web.service.running import pages, settings
 
 from scoter.simweb import WebSpec, running
 

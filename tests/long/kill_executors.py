@@ -32,8 +32,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.batch.test_fetch_job import rows_of, segment_of
-from tests.live.workers.webs import impolite
+from tests.batch.jobs.test_fetch_job import rows_of, segment_of
+from tests.live.fetching.webs import impolite
 from tests.long import web
 from tests.long.batch_truth import settings
 from tests.servers.networks import can_isolate
@@ -41,7 +41,7 @@ from tests.servers.running import free_port
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.fetch import fetch
+from scoter.batch.jobs.fetch import fetch
 from scoter.config import load
 from scoter.engine.duckdb import DuckDbEngine
 from scoter.simweb import SimWeb, WebSpec

@@ -24,15 +24,15 @@ from random import Random
 
 import uvloop
 from tests.fetch.hostile import KEEP, ok, serving
-from tests.live.workers.webs import all_joined, fetch, fetch_all, fetchers_for, impolite, urls_of
+from tests.live.fetching.webs import all_joined, fetch, fetch_all, fetchers_for, impolite, urls_of
 from tests.long import web
 
 from scoter.core.reply import Failed, Fetched
+from scoter.live.fetching.dispatcher import WorkerDispatcher
+from scoter.live.fetching.limits import WorkerLimits
+from scoter.live.fetching.pool import SILENCE
 from scoter.live.ports import HopReply
 from scoter.live.records import Priority
-from scoter.live.workers.dispatcher import WorkerDispatcher
-from scoter.live.workers.limits import WorkerLimits
-from scoter.live.workers.pool import SILENCE
 from scoter.simweb import WebSpec
 
 WEB = WebSpec(hosts=200, pages=4_000, page_bytes=3_000, seed=23, latency=0.03)

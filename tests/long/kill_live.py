@@ -23,9 +23,9 @@ from http.client import HTTPException
 from pathlib import Path
 from random import Random
 
-from tests.live.workers.webs import impolite
+from tests.live.fetching.webs import impolite
+from tests.live.service.running import CORE, FETCHER, LOOKUPS, Service, pages, service
 from tests.long.message_load import AnnouncedUrl, MessageLoad, event_problems
-from tests.web.service.running import CORE, FETCHER, LOOKUPS, Service, pages, service
 
 from scoter.live.sqlite.database import DatabaseReader
 from scoter.simweb import WebSpec, running

@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.live.service.running import CORE, FETCHER, LOOKUPS, Service, family, words
 from tests.long.memory import slope
-from tests.web.service.running import CORE, FETCHER, LOOKUPS, Service, family, words
 
 WARM_UP = 0.3  # of the time, in which caches fill
 AT_LEAST = 60.0  # seconds: in the first minute the core loads the libraries for its log, some 40 MiB

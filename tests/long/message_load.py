@@ -10,7 +10,7 @@ from http.client import HTTPException
 from random import Random
 
 from msgspec import Struct
-from tests.web.service.running import Service
+from tests.live.service.running import Service
 
 
 class MessageLoad:

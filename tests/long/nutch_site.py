@@ -23,8 +23,8 @@ from typing import Any, Final
 import pyarrow.dataset as ds
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.nutch.reader import CrawlReader
-from scoter.nutch.records import read_inlinks
+from scoter.nutch.crawl.reader import CrawlReader
+from scoter.nutch.crawl.records import read_inlinks
 
 HERE: Final = Path(__file__).parent / "nutch" / "site"
 HOSTS: Final = tuple(

@@ -29,17 +29,17 @@ from random import Random
 
 import pyarrow.parquet as pq
 import uvloop
-from tests.live.workers.webs import impolite
+from tests.live.fetching.webs import impolite
+from tests.live.service.running import Service, service
 from tests.long import web
 from tests.long.live_hooks import HookReceiver, receiving
 from tests.long.live_load import DELAY, HOOK, ClientLoad, EventListener, KnownUrls
 from tests.long.live_vitals import ProcessMonitor
-from tests.web.service.running import Service, service
 
 from scoter.core.domain import registered_domain
+from scoter.live.service.plan import ServiceFolder
 from scoter.simweb import Fact, SimVerdict, SimWeb, WebSpec, truth
 from scoter.simweb.robots import RobotsKind
-from scoter.web.service.plan import ServiceFolder
 
 WEB = WebSpec(hosts=300, pages=3_000, faults=True, latency=0.02, drip_seconds=1, silence_seconds=20, page_bytes=6_000)
 RULED = 8  # domains

@@ -17,16 +17,16 @@ from random import Random
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException
-from tests.live.cluster.conftest import cluster_settings
-from tests.live.cluster.running import Cluster, RunningRole
+from tests.live.kafka.conftest import cluster_settings
+from tests.live.kafka.running import Cluster, RunningRole
 
 from scoter.config import load
 from scoter.core.domain import registered_domain
 from scoter.core.url import canonical
 from scoter.errors import StoreUnavailable
 from scoter.live.clock import utc_now
-from scoter.live.cluster.kafka import TopicNames, admin_client
-from scoter.live.workers.shards import shard_of
+from scoter.live.fetching.shards import shard_of
+from scoter.live.kafka.kafka import TopicNames, admin_client
 
 _PATIENCE = 30.0
 _STARTING = (

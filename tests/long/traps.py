@@ -31,10 +31,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tests.batch.trap_sites import REAL, TRAPS, Site
 
-from scoter.batch.crawl import CrawlLimits, CrawlResult, crawl
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.fetchlists.traps import trap_names
-from scoter.batch.inject import inject
+from scoter.batch.jobs.crawl import CrawlLimits, CrawlResult, crawl
+from scoter.batch.jobs.inject import inject
 from scoter.config import load
 from scoter.engine.duckdb import DuckDbEngine
 from scoter.simweb import SimServer, WebSpec, running

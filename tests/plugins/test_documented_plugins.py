@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.batch.crawls import NOW, crawl_at, datum, named, page, write_segment
 
-from scoter.batch.mergesegs import mergesegs
+from scoter.batch.jobs.mergesegs import mergesegs
 from scoter.config import load
 from scoter.core.document import Document
 from scoter.engine.duckdb import DuckDbEngine

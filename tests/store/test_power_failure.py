@@ -16,7 +16,7 @@ from tests.store.tables.rows import SCHEMA, rows, write
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import replace_file
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.mergesegs import mergesegs
+from scoter.batch.jobs.mergesegs import mergesegs
 from scoter.config import Config
 from scoter.engine.duckdb import DuckDbEngine
 from scoter.export.corpus import CorpusOptions, corpus

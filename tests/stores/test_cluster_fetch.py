@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.batch.cluster.executors import ProcessEngine
-from tests.batch.test_fetch_job import at_first_part, rows_of, urls_of
+from tests.batch.jobs.test_fetch_job import at_first_part, rows_of, urls_of
+from tests.batch.spark.executors import ProcessEngine
 from tests.long.batch_truth import settings
 from tests.stores.proxy import StoreProxy
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import EXECUTORS
-from scoter.batch.fetch import fetch
+from scoter.batch.jobs.fetch import fetch
 from scoter.config import load
 from scoter.simweb import SimServer, WebSpec, running
 from scoter.store.objects.copies import local_file

@@ -24,9 +24,9 @@ def command(directory: str, target: str) -> None:
     Example:
       scoter backup live /backups/live-monday
     """
+    from scoter.live.service.plan import ServiceFolder
     from scoter.live.sqlite.database import back_up
     from scoter.store.disk import disk_errors
-    from scoter.web.service.plan import ServiceFolder
 
     source, copy = ServiceFolder(Path(directory)), ServiceFolder(Path(target))
     length = back_up(source.database, copy.database)

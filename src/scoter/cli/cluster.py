@@ -13,18 +13,18 @@ from scoter.cli.output import note, print_json
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
-    from scoter.web.service.plan import ServiceFolder
+    from scoter.live.service.plan import ServiceFolder
 
 
 def serve_role(folder: ServiceFolder, role: str, host: str, port: int, **keys: Any) -> int:
     """Run a part of a service until a signal; or manage the keys in Cassandra, if an option asks for it."""
     from scoter.fetch.protocols.request_headers import user_agent
-    from scoter.live.cluster.kafka import require_packages
-    from scoter.web.keys import needs_keys
-    from scoter.web.server import open_sockets
-    from scoter.web.service.plan import ServicePlan, ServiceRole
-    from scoter.web.service.process import configure_logging
-    from scoter.web.service.supervisor import Supervisor
+    from scoter.http.access import needs_keys
+    from scoter.http.server import open_sockets
+    from scoter.live.kafka.kafka import require_packages
+    from scoter.live.service.plan import ServicePlan, ServiceRole
+    from scoter.live.service.process import configure_logging
+    from scoter.live.service.supervisor import Supervisor
 
     require_packages()
     options = invocation()
@@ -65,9 +65,9 @@ async def _manage_keys(
     revoke_key: str | None,
     **_: Any,
 ) -> int:
-    from scoter.live.cluster.access import CassandraKeys
-    from scoter.live.cluster.cassandra import CassandraSession
-    from scoter.web.service.keys import check_tenant, parse_scopes
+    from scoter.live.kafka.access import CassandraKeys
+    from scoter.live.kafka.cassandra import CassandraSession
+    from scoter.live.service.keys import check_tenant, parse_scopes
 
     async with CassandraSession(invocation().config.cassandra) as session:
         keys = CassandraKeys(session)

@@ -12,7 +12,7 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import count
 
 if TYPE_CHECKING:
-    from scoter.batch.compact import CompactResult
+    from scoter.batch.jobs.compact import CompactResult
 
 
 @click.command()
@@ -29,7 +29,7 @@ def command(directory: str) -> int:
       scoter compact mycrawl
     """
     with crawl_session("compact", directory) as session:
-        from scoter.batch.compact import compact
+        from scoter.batch.jobs.compact import compact
 
         done = compact(session.crawl, session.engine, session.config, now=session.now)
     if done is None:

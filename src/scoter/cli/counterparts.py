@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Final
 
 from scoter.cli.main import MODULES
-from scoter.cli.nutch_commands import counterpart
 from scoter.config.docs import code, markdown_row
-from scoter.config.nutch import UNKNOWN, reason_without
-from scoter.config.nutch_names import EXTENSION_POINTS, PLUGIN_NOTES, PLUGINS, UNTRANSLATED_PLUGINS
 from scoter.config.sections import fields
 from scoter.config.settings import Field
 from scoter.config.show import written_default
+from scoter.nutch.commands.answers import counterpart
+from scoter.nutch.settings.names import EXTENSION_POINTS, PLUGIN_NOTES, PLUGINS, UNTRANSLATED_PLUGINS
+from scoter.nutch.settings.translation import UNKNOWN, reason_without
 from scoter.plugins import POINTS
 
 _INTRODUCTION: Final = """\

@@ -24,10 +24,10 @@ from scoter.core.display import count, duration, size
 from scoter.errors import UserError, typed
 
 if TYPE_CHECKING:
-    from scoter.batch.crawl import CrawlProgress, CrawlResult
     from scoter.batch.crawldir.directory import CrawlDir
     from scoter.batch.fetchlists.traps import TrapHost
     from scoter.batch.hosts.notable import NotableHost
+    from scoter.batch.jobs.crawl import CrawlProgress, CrawlResult
     from scoter.config import Config
 
 _RECORDED = """\
@@ -112,8 +112,8 @@ def command(
         # Fork now, while there is no lock and the engine is not loaded.
         pool.fork(local_workers(options.config))
 
-        from scoter.batch.crawl import CrawlLimits, crawl
         from scoter.batch.crawldir.directory import STOP, StopRequest
+        from scoter.batch.jobs.crawl import CrawlLimits, crawl
 
         with crawl_session("crawl", directory, create=bool(seeds)) as session, pool:
             config = _add_seeds(session, seeds, scope)
@@ -148,7 +148,7 @@ def command(
 
 def _index(session: CrawlSession, config: Config) -> None:
     """Write the pages to the search indexes, if there are any pages."""
-    from scoter.batch.index import index
+    from scoter.batch.jobs.index import index
     from scoter.cli.index import describe, report_progress
 
     if any(segment.is_parsed for segment in session.crawl.all_segments()):
@@ -185,7 +185,7 @@ def _record_settings(crawl: CrawlDir) -> None:
 def _add_seeds(session: CrawlSession, seeds: tuple[str, ...], scope: str) -> Config:
     """Add the seeds to the crawldb and return the configuration, restricted to the crawl's scope."""
     from scoter.batch.crawldir.crawldb import table_exists
-    from scoter.batch.inject import inject
+    from scoter.batch.jobs.inject import inject
     from scoter.batch.urls.seeds import ANY_SCOPE, extend_scope, seed_hosts
 
     if seeds:

@@ -45,7 +45,7 @@ def command(directory: str, near: bool, **choices: Any) -> None:
     """
     only_with("--near", near, "--distance")
     with crawl_session("dedup", directory) as session:
-        from scoter.batch.dedup import dedup
+        from scoter.batch.jobs.dedup import dedup
 
         done = dedup(session.crawl, session.engine, session.config, now=session.now, near=near, **choices)
     near_text = f" and {count(done.near, 'near-duplicate')}" if near else ""

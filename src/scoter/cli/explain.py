@@ -14,7 +14,7 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import ago, count
 
 if TYPE_CHECKING:
-    from scoter.batch.explain import Explanation, RowSample
+    from scoter.batch.jobs.explain import Explanation, RowSample
 
 _FETCH_FIELDS = ("status", "http_status", "reason", "detail", "redirect_to", "content_type", "length", "truncated")
 _ARCHIVE_FIELDS = ("ip", "response_ms", "warc_file", "warc_offset")
@@ -34,7 +34,7 @@ def command(directory: str, url: str) -> int:
     Example:
       scoter explain mycrawl https://example.org/photo.jpg
     """
-    from scoter.batch.explain import explain, explanation_facts, summarize
+    from scoter.batch.jobs.explain import explain, explanation_facts, summarize
 
     with crawl_session("explain", directory, lock=False) as session:
         found = explain(session.crawl, session.config, url, now=session.now)

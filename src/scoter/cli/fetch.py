@@ -15,7 +15,7 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import count, duration, size
 
 if TYPE_CHECKING:
-    from scoter.batch.fetch import FetchJobResult, FetchProgress
+    from scoter.batch.jobs.fetch import FetchJobResult, FetchProgress
 
 _NAMED = 5
 
@@ -40,8 +40,8 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
 
     from scoter.batch.crawldir.directory import StopRequest
     from scoter.batch.crawldir.progress import fetch_facts
-    from scoter.batch.fetch import fetch
     from scoter.batch.fetchlists.lists import local_workers
+    from scoter.batch.jobs.fetch import fetch
     from scoter.batch.worker.pool import FetchPool
 
     with FetchPool() as pool, ExitStack() as stack:

@@ -16,8 +16,8 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import ago, count
 
 if TYPE_CHECKING:
-    from scoter.batch.freegen import FreegenResult
-    from scoter.batch.generate import GenerateResult
+    from scoter.batch.jobs.freegen import FreegenResult
+    from scoter.batch.jobs.generate import GenerateResult
 
 _FETCHERS = click.option(
     "--fetchers",
@@ -62,7 +62,7 @@ def command(directory: str, **choices: Any) -> int:
       scoter generate mycrawl --expr 'score > 0.5 and host != "example.org"'
     """
     with crawl_session("generate", directory) as session:
-        from scoter.batch.generate import generate
+        from scoter.batch.jobs.generate import generate
 
         done = generate(session.crawl, session.engine, session.scoped_config, now=session.now, **choices)
     return _print_segments(done, _summary(done) if done.segments else why_nothing(done, session.now))
@@ -88,7 +88,7 @@ def freegen(directory: str, files: tuple[str, ...], **choices: Any) -> int:
 
     seed_sources(files, may_be_urls=False)  # before creating the directory, so that a typo leaves nothing behind
     with crawl_session("freegen", directory, create=True) as session:
-        from scoter.batch.freegen import freegen as generate_freely
+        from scoter.batch.jobs.freegen import freegen as generate_freely
 
         done = generate_freely(session.crawl, session.engine, session.config, files, now=session.now, **choices)
     bad = count(done.not_urls, "line that is not a URL", "lines that are not URLs")

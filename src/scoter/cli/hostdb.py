@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from scoter.batch.hosts.lookups import HostChecks
-    from scoter.batch.updatehostdb import HostdbResult
+    from scoter.batch.jobs.updatehostdb import HostdbResult
     from scoter.config import Config
 
 _TABLE = ("host", "urls", "fetched", "unfetched", "gone", "errors", "p50 ms", "p95 ms", "bytes", "dns")
@@ -60,7 +60,7 @@ def updatehostdb(
     if no_check and (force or any(only.values())):
         raise UsageError("--no-check cannot be combined with other --check options or --force")
     with crawl_session("updatehostdb", directory) as session:
-        from scoter.batch.updatehostdb import updatehostdb as update
+        from scoter.batch.jobs.updatehostdb import updatehostdb as update
 
         done = update(
             session.crawl,
@@ -165,11 +165,11 @@ def readhostdb(
         for kind, out in dumps.items():
             _dump(session, kind, out, form, expr)
             return 0
-        from scoter.batch.readhostdb import hosts
+        from scoter.batch.jobs.readhostdb import hosts
 
         found = hosts(session.crawl, session.engine, now=session.now, expr=expr, sort=sort, limit=limit)
         if invocation().json:
-            from scoter.batch.readhostdb import RECORD
+            from scoter.batch.jobs.readhostdb import RECORD
 
             print_rows(found, RECORD.names)
         else:
@@ -196,7 +196,7 @@ def _whole(value: float | None) -> int | None:
 
 def _show_host(session: CrawlSession, name: str) -> int:
     from scoter.batch.crawldir.export import json_value
-    from scoter.batch.readhostdb import host_record
+    from scoter.batch.jobs.readhostdb import host_record
 
     found = host_record(session.crawl, name)
     if found is None:
@@ -210,7 +210,7 @@ def _show_host(session: CrawlSession, name: str) -> int:
 
 
 def _dump(session: CrawlSession, kind: Any, out: str, form: str | None, expr: str) -> None:
-    from scoter.batch.readhostdb import select
+    from scoter.batch.jobs.readhostdb import select
 
     schema, batches = select(session.crawl, session.engine, now=session.now, kind=kind, expr=expr)
     if form is None and kind != "records" and not invocation().json:

@@ -15,7 +15,7 @@ from scoter.core.display import count
 from scoter.errors import typed
 
 if TYPE_CHECKING:
-    from scoter.nutch.job import NutchImportResult
+    from scoter.nutch.crawl.job import NutchImportResult
 
 _SHOWN = 20
 
@@ -36,8 +36,8 @@ def command(nutch: str, directory: str) -> None:
       scoter import-nutch-crawl /data/nutch/crawl mycrawl
     """
     from scoter.engine import open_engine
-    from scoter.nutch.job import ImportFolder, import_nutch_crawl
-    from scoter.nutch.layout import NutchCrawl
+    from scoter.nutch.crawl.job import ImportFolder, import_nutch_crawl
+    from scoter.nutch.crawl.layout import NutchCrawl
     from scoter.store.arrow import limit_arrow_memory
 
     options = invocation()

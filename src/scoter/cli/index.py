@@ -19,7 +19,7 @@ from scoter.cli.session import CrawlSession, crawl_session
 from scoter.core.display import count
 
 if TYPE_CHECKING:
-    from scoter.batch.index import IndexResult
+    from scoter.batch.jobs.index import IndexResult
     from scoter.index.explanation import ScoreExplanation, ScorePart
     from scoter.index.search import SearchHit, SearchPage
 
@@ -67,7 +67,7 @@ def clean(directory: str, dry_run: bool) -> None:
 
 def _run(command: str, directory: str, dry_run: bool, *, force: bool = False, only_delete: bool = False) -> None:
     with crawl_session(command, directory) as session:
-        from scoter.batch.index import index as run
+        from scoter.batch.jobs.index import index as run
 
         done = run(
             session.crawl,

@@ -13,8 +13,8 @@ from scoter.cli.results import print_result
 from scoter.cli.session import crawl_session
 
 if TYPE_CHECKING:
-    from scoter.batch.freegen import FreegenResult
-    from scoter.batch.inject import InjectResult
+    from scoter.batch.jobs.freegen import FreegenResult
+    from scoter.batch.jobs.inject import InjectResult
 
 
 @click.command()
@@ -44,7 +44,7 @@ def command(directory: str, seeds: tuple[str, ...], **choices: Any) -> int:
 
     seed_sources(seeds)  # before creating the directory, so that a typo leaves nothing behind
     with crawl_session("inject", directory, create=True) as session:
-        from scoter.batch.inject import inject
+        from scoter.batch.jobs.inject import inject
 
         done = inject(session.crawl, session.engine, session.config, seeds, now=session.now, **choices)
     print_result(done, _print_summary)

@@ -31,7 +31,7 @@ def command(directory: str, segments: tuple[str, ...], **choices: Any) -> int:
       scoter invertlinks mycrawl 20261115033000 -D linkdb.ignore_internal_links=false
     """
     with crawl_session("invertlinks", directory) as session:
-        from scoter.batch.invertlinks import invertlinks, pending
+        from scoter.batch.jobs.invertlinks import invertlinks, pending
 
         chosen = [session.crawl.segment(name) for name in segments] or pending(session.crawl)
         if not chosen:

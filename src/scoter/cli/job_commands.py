@@ -9,14 +9,14 @@ from typing import Any
 
 import click
 
+from scoter.batch.api.commands import OrderError
+from scoter.batch.api.records import MAX_SEEDS, CommandInfo, CommandOption
 from scoter.batch.crawldir.directory import MARKER
-from scoter.batch_api import MAX_SEEDS, CommandInfo, CommandOption
 from scoter.cli.invocation import Invocation
 from scoter.cli.main import COMMANDS, MODULES, load_command
 from scoter.config.sources import PREFIX
 from scoter.config.trust import settable_by_others
 from scoter.errors import UrlError, UserError, did_you_mean
-from scoter.web.batch.commands import OrderError
 
 JOB_COMMANDS = (
     *("crawl", *COMMANDS["Batch crawl step by step"], "export", "corpus"),
@@ -61,7 +61,7 @@ _LONGEST_TEXT = 2_000
 
 
 class ClickCatalogue:
-    """The port ``web.batch.commands.CommandCatalogue`` over the commands of this program."""
+    """The port ``batch.api.commands.CommandCatalogue`` over the commands of this program."""
 
     def __init__(self, given: Invocation) -> None:
         """``given`` has the settings of the server, which apply to every job."""

@@ -14,8 +14,8 @@ from scoter.cli.output import note, print_json, visible
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
-    from scoter.live.keys import ApiKey
-    from scoter.web.service.plan import ServiceFolder
+    from scoter.http.api_keys import ApiKey
+    from scoter.live.service.plan import ServiceFolder
 
 _OPTIONS = (
     click.option(
@@ -79,7 +79,7 @@ def manage_keys(
 
 
 def _make_key(folder: ServiceFolder, name: str, scopes: str, rate: float | None, tenant: str) -> int:
-    from scoter.web.service.keys import check_tenant, make_key, parse_scopes
+    from scoter.live.service.keys import check_tenant, make_key, parse_scopes
 
     if rate is not None and math.isnan(rate):
         raise UsageError("this is not a number", where="--rate", hint="For example: --rate 50")
@@ -94,7 +94,7 @@ def _make_key(folder: ServiceFolder, name: str, scopes: str, rate: float | None,
 
 
 def _revoke_key(command: str, folder: ServiceFolder, key_id: str) -> int:
-    from scoter.web.service.keys import known_keys, revoke_key
+    from scoter.live.service.keys import known_keys, revoke_key
 
     if not known_keys(folder) or not asyncio.run(revoke_key(folder, key_id)):
         raise UsageError(
@@ -107,7 +107,7 @@ def _revoke_key(command: str, folder: ServiceFolder, key_id: str) -> int:
 
 
 def _list_keys(folder: ServiceFolder) -> int:
-    from scoter.web.service.keys import known_keys
+    from scoter.live.service.keys import known_keys
 
     found = known_keys(folder)
     for key in found:

@@ -63,8 +63,8 @@ def linkrank(directory: str, algorithm: Any, graph: Any, **options: Any) -> None
     only_with("--algorithm linkrank", algorithm == "linkrank", "--iterations")
     only_with("--algorithm pagerank", algorithm == "pagerank", "--tolerance")
     with crawl_session("linkrank", directory) as session:
-        from scoter.batch.linkrank import RankOptions
-        from scoter.batch.linkrank import linkrank as rank
+        from scoter.batch.jobs.linkrank import RankOptions
+        from scoter.batch.jobs.linkrank import linkrank as rank
 
         done = rank(
             session.crawl,
@@ -92,7 +92,7 @@ def scoreupdater(directory: str, algorithm: Any) -> None:
       scoter scoreupdater mycrawl
     """
     with crawl_session("scoreupdater", directory) as session:
-        from scoter.batch.scoreupdater import scoreupdater as update
+        from scoter.batch.jobs.scoreupdater import scoreupdater as update
 
         done = update(session.crawl, session.engine, session.config, now=session.now, algorithm=algorithm)
     rest = f"{done.cleared:,} not in the link graph"

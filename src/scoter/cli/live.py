@@ -13,7 +13,7 @@ from scoter.cli.output import note
 from scoter.cli.results import print_result
 
 if TYPE_CHECKING:
-    from scoter.live.cluster.migration import MigrationResult
+    from scoter.live.kafka.migration import MigrationResult
 
 
 @click.group()
@@ -41,7 +41,7 @@ def migrate(directory: str, to: str) -> int:
     Example:
       scoter live migrate live --to cluster
     """
-    from scoter.live.cluster.kafka import require_packages
+    from scoter.live.kafka.kafka import require_packages
 
     require_packages()
     found = asyncio.run(_migrate(Path(directory).absolute(), to))
@@ -56,10 +56,10 @@ def migrate(directory: str, to: str) -> int:
 
 
 async def _migrate(directory: Path, to: str) -> MigrationResult:
-    from scoter.live.cluster.kafka import create_topics
-    from scoter.live.cluster.migration import ClusterAccess, open_unused, to_cluster, to_embedded
+    from scoter.live.kafka.kafka import create_topics
+    from scoter.live.kafka.migration import ClusterAccess, open_unused, to_cluster, to_embedded
+    from scoter.live.service.plan import ServiceFolder
     from scoter.live.sqlite.database import DatabaseReader, ServiceDb
-    from scoter.web.service.plan import ServiceFolder
 
     config, folder = invocation().config, ServiceFolder(directory)
     if to == "cluster":

@@ -16,9 +16,9 @@ from typing import Any, NoReturn
 import click
 
 from scoter.cli.invocation import INTERRUPTED, Invocation, common_options, invocation
-from scoter.cli.nutch_commands import counterpart, nutch_answer
 from scoter.cli.output import note
 from scoter.errors import UsageError, UserError, did_you_mean
+from scoter.nutch.commands.answers import counterpart, nutch_answer
 
 # Name → module (or module:attribute) and one sentence. A module is imported when its command is used, so that
 # `scoter --help` and short commands start at once. A test compares the sentences with the commands' own help.

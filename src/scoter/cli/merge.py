@@ -43,7 +43,7 @@ def merge_crawls(
       scoter merge whole part1 part2
       scoter merge urls part1 part2 --crawldb --linkdb
     """
-    from scoter.batch.merge import merge, merge_sources
+    from scoter.batch.jobs.merge import merge, merge_sources
 
     given = {"crawldb": crawldb, "segments": segments, "linkdb": linkdb}
     sources = merge_sources(directories, [name for name, is_wanted in given.items() if is_wanted], invocation().config)
@@ -80,7 +80,7 @@ def mergedb(out: str, directories: tuple[str, ...], **choices: bool) -> None:
     """
     from scoter.batch.crawldir.crawldb import open_crawldb
     from scoter.batch.crawldir.directory import CrawlDir
-    from scoter.batch.mergedb import mergedb as merge
+    from scoter.batch.jobs.mergedb import mergedb as merge
 
     crawls = [CrawlDir.open(each) for each in directories]
     for each in crawls:
@@ -105,7 +105,7 @@ def mergelinkdb(out: str, directories: tuple[str, ...], **choices: bool) -> None
     """
     from scoter.batch.crawldir.crawldb import open_linkdb
     from scoter.batch.crawldir.directory import CrawlDir
-    from scoter.batch.mergelinkdb import mergelinkdb as merge
+    from scoter.batch.jobs.mergelinkdb import mergelinkdb as merge
 
     crawls = [CrawlDir.open(each) for each in directories]
     for each in crawls:
@@ -144,8 +144,8 @@ def mergesegs(out: str, directories: tuple[str, ...], **choices: Any) -> int:
       scoter mergesegs whole part1 part2
       scoter mergesegs whole mycrawl --slice 100000
     """
-    from scoter.batch.mergesegs import finished_segments
-    from scoter.batch.mergesegs import mergesegs as merge
+    from scoter.batch.jobs.mergesegs import finished_segments
+    from scoter.batch.jobs.mergesegs import mergesegs as merge
 
     segments, left_out = finished_segments(directories)
     for each in left_out:

@@ -17,9 +17,9 @@ from scoter.errors import UsageError, UserError
 
 if TYPE_CHECKING:
     from scoter.config import Config
-    from scoter.config.nutch import Translated, Untranslated
-    from scoter.config.nutch_files import CarriedFile, CarriedFiles
-    from scoter.index.nutch_writers import NutchFile
+    from scoter.nutch.settings.files import CarriedFile, CarriedFiles
+    from scoter.nutch.settings.translation import Translated, Untranslated
+    from scoter.nutch.writers.writers import NutchFile
 
 _SITE = "nutch-site.xml"
 _BESIDE = {"indexer.indexwriters.file": "index-writers.xml", "exchanges.exchanges.file": "exchanges.xml"}
@@ -97,9 +97,9 @@ class _Conversion:
             _check(trial, _rules_folder(self._output), self._carried.files)
 
     def _add_site(self, site: NutchFile, others: dict[str, NutchFile]) -> None:
-        from scoter.config.nutch import Untranslated, plugins_of, translate, with_url_chains
-        from scoter.config.nutch_files import carry
-        from scoter.config.nutch_site import properties
+        from scoter.nutch.settings.files import carry
+        from scoter.nutch.settings.site import properties
+        from scoter.nutch.settings.translation import Untranslated, plugins_of, translate, with_url_chains
 
         folder = None if site.source in ("-", "/dev/stdin") else Path(site.source).parent
         given = properties(site.xml, site.source, folder)
@@ -125,7 +125,7 @@ class _Conversion:
 
     def _add_writers(self, found: Mapping[str, NutchFile], plugins: frozenset[str] | None) -> Sequence[Translated]:
         """Convert the index writers and return the settings that name their file."""
-        from scoter.index.nutch_writers import import_writers, writers_rows
+        from scoter.nutch.writers.writers import import_writers, writers_rows
 
         if "writers" not in found:
             return ()
@@ -139,8 +139,8 @@ class _Conversion:
 
 def _nutch_files(paths: Sequence[Path]) -> dict[str, NutchFile]:
     """Read the files, each under the name of what it holds: ``site``, ``writers`` or ``exchanges``."""
-    from scoter.config.nutch_xml import root_of
-    from scoter.index.nutch_writers import NutchFile
+    from scoter.nutch.settings.xml import root_of
+    from scoter.nutch.writers.writers import NutchFile
 
     names = (_SITE, *_BESIDE.values())
     found: dict[str, NutchFile] = {}
@@ -166,7 +166,7 @@ def _with_writers(
     given: Mapping[str, str], folder: Path | None, found: Mapping[str, NutchFile]
 ) -> dict[str, NutchFile]:
     """Add the files of index writers and exchanges that the site file names, unless others were given."""
-    from scoter.index.nutch_writers import NutchFile
+    from scoter.nutch.writers.writers import NutchFile
 
     every = dict(found)
     for kind, (name, default) in zip(("writers", "exchanges"), _BESIDE.items(), strict=True):
@@ -178,7 +178,7 @@ def _with_writers(
 
 def _defaults(folder: Path | None) -> dict[str, str]:
     """Return the properties of nutch-default.xml, if it is beside the site file."""
-    from scoter.config.nutch_site import properties
+    from scoter.nutch.settings.site import properties
 
     file = None if folder is None else folder / "nutch-default.xml"
     return properties(read_bytes(file), str(file)) if file is not None and file.is_file() else {}

@@ -35,7 +35,7 @@ def command(directory: str, segments: tuple[str, ...], force: bool, filter: bool
     from msgspec.structs import replace
 
     from scoter.batch.crawldir.directory import StopRequest
-    from scoter.batch.parse import parse
+    from scoter.batch.jobs.parse import parse
 
     with crawl_session("parse", directory, lock=False) as session, ExitStack() as stack:
         config = session.scoped_config

@@ -40,7 +40,7 @@ def command(directory: str, dry_run: bool, **choices: Any) -> int:
       scoter prune mycrawl --keep-segments 10 --versions
     """
     with crawl_session("prune", directory) as session:
-        from scoter.batch.prune import prune
+        from scoter.batch.jobs.prune import prune
 
         done = prune(session.crawl, now=session.now, dry_run=dry_run, **choices)
     if invocation().json:

@@ -202,7 +202,7 @@ def _open_tables(directory: Path, when: Days | None = None) -> Iterator[tuple[Sq
             yield tables, True
         return
     from scoter.batch.crawldir.directory import CrawlDir
-    from scoter.batch.sql import sql as crawl_sql
+    from scoter.batch.jobs.sql import sql as crawl_sql
 
     with crawl_sql(CrawlDir.open(directory), memory_limit=limit) as tables:
         yield tables, False

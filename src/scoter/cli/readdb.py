@@ -16,7 +16,7 @@ from scoter.core.display import count
 from scoter.errors import UsageError, typed
 
 if TYPE_CHECKING:
-    from scoter.batch.readdb import ColumnRange, CrawldbStats, RecordFilter
+    from scoter.batch.jobs.readdb import ColumnRange, CrawldbStats, RecordFilter
 
 
 @click.command()
@@ -62,7 +62,7 @@ def command(
     if min_score is not None and math.isnan(min_score):
         raise UsageError(f"{min_score} is not a score", where="--min-score")
     with crawl_session("readdb", directory, lock=False) as session:
-        from scoter.batch.readdb import RecordFilter, top
+        from scoter.batch.jobs.readdb import RecordFilter, top
 
         if url is not None:
             return _show_record(session, url)
@@ -77,7 +77,7 @@ def command(
 
 def _show_record(session: CrawlSession, url: str) -> int:
     from scoter.batch.crawldir.export import json_value
-    from scoter.batch.readdb import record
+    from scoter.batch.jobs.readdb import record
 
     found = record(session.crawl, session.config, url)
     if found is None:
@@ -91,7 +91,7 @@ def _show_record(session: CrawlSession, url: str) -> int:
 
 
 def _dump(session: CrawlSession, out: str, form: str | None, wanted: RecordFilter) -> int:
-    from scoter.batch.readdb import select
+    from scoter.batch.jobs.readdb import select
 
     number = write_dump(*select(session.crawl, session.engine, session.config, wanted, now=session.now), out, form)
     if out != "-":
@@ -102,7 +102,7 @@ def _dump(session: CrawlSession, out: str, form: str | None, wanted: RecordFilte
 def _show_stats(session: CrawlSession, by_host: bool) -> int:
     from scoter.batch.crawldir.export import json_value
     from scoter.batch.crawldir.schemas import DB_STATUSES
-    from scoter.batch.readdb import host_statuses, stats
+    from scoter.batch.jobs.readdb import host_statuses, stats
 
     found = stats(session.crawl, session.engine, session.config)
     session.status.clear()

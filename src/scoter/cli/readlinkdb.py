@@ -36,7 +36,7 @@ def command(directory: str, url: str | None, dump: str | None, form: str | None,
 
 
 def _show(session: CrawlSession, url: str | None) -> int:
-    from scoter.batch.readlinkdb import inlinks
+    from scoter.batch.jobs.readlinkdb import inlinks
 
     found = inlinks(session.crawl, url or "")
     if not found:
@@ -47,7 +47,7 @@ def _show(session: CrawlSession, url: str | None) -> int:
 
 
 def _dump(session: CrawlSession, out: str, form: str | None, regex: str) -> int:
-    from scoter.batch.readlinkdb import select
+    from scoter.batch.jobs.readlinkdb import select
 
     number = write_dump(*select(session.crawl, regex), out, form)
     if out != "-":

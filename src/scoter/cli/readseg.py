@@ -62,7 +62,7 @@ def command(
 
 def _list(session: CrawlSession, segment: str | None) -> int:
     from scoter.batch.crawldir.export import json_value
-    from scoter.batch.readseg import select_segments, summarize_segments
+    from scoter.batch.jobs.readseg import select_segments, summarize_segments
 
     found = (
         msgspec.structs.asdict(each)
@@ -77,7 +77,7 @@ def _list(session: CrawlSession, segment: str | None) -> int:
 
 
 def _get(session: CrawlSession, segment: str | None, url: str, recode: bool) -> int:
-    from scoter.batch.readseg import entry_json, entry_lines, find_entries, select_segments
+    from scoter.batch.jobs.readseg import entry_json, entry_lines, find_entries, select_segments
 
     number = 0
     entries = find_entries(session.config, select_segments(session.crawl, segment), url, recode=recode)
@@ -94,7 +94,7 @@ def _get(session: CrawlSession, segment: str | None, url: str, recode: bool) -> 
 
 
 def _dump(session: CrawlSession, segment: str | None, out: str, recode: bool, without: dict[str, bool]) -> int:
-    from scoter.batch.readseg import SegmentParts, entries, entry_json, entry_lines, select_segments
+    from scoter.batch.jobs.readseg import SegmentParts, entries, entry_json, entry_lines, select_segments
 
     parts = {name.removeprefix("no_"): not is_left_out for name, is_left_out in without.items()}
     wanted = SegmentParts(outlinks=parts.pop("parse"), **parts)

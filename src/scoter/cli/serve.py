@@ -14,7 +14,7 @@ from scoter.cli.keys import key_options, manage_keys, without_keys_warning
 from scoter.cli.output import note, print_json
 
 if TYPE_CHECKING:
-    from scoter.web.service.plan import ServiceFolder
+    from scoter.live.service.plan import ServiceFolder
 
 
 @click.command()
@@ -57,7 +57,7 @@ def command(
         http://127.0.0.1:8008/v1/messages
       scoter -D live.backend=cluster serve --role worker --dir live --agent examplebot
     """
-    from scoter.web.service.plan import ServiceFolder
+    from scoter.live.service.plan import ServiceFolder
 
     folder = ServiceFolder(Path(directory).absolute())
     if (invocation().config.live.backend == "cluster") is not (role != "all"):
@@ -98,12 +98,12 @@ def _serve_wrong_role(role: str) -> int:
 
 def _serve(folder: ServiceFolder, host: str, port: int, with_keys: bool, without_keys: bool) -> int:
     from scoter.fetch.protocols.request_headers import user_agent
-    from scoter.web.keys import needs_keys
-    from scoter.web.server import open_sockets
-    from scoter.web.service.keys import known_keys, upgrade_database
-    from scoter.web.service.plan import ServicePlan
-    from scoter.web.service.process import configure_logging
-    from scoter.web.service.supervisor import Supervisor
+    from scoter.http.access import needs_keys
+    from scoter.http.server import open_sockets
+    from scoter.live.service.keys import known_keys, upgrade_database
+    from scoter.live.service.plan import ServicePlan
+    from scoter.live.service.process import configure_logging
+    from scoter.live.service.supervisor import Supervisor
 
     options = invocation()
     user_agent(options.config)  # fail here if agent.name is missing, not in a worker process

@@ -17,7 +17,7 @@ from scoter.core.display import count
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
-    from scoter.batch.sitemap import SitemapResult
+    from scoter.batch.jobs.sitemap import SitemapResult
     from scoter.fetch.progress import Snapshot
 
 
@@ -53,7 +53,7 @@ def command(directory: str, urls: tuple[str, ...], hosts: tuple[str, ...], **cho
     if choices["hostdb"] and (urls or hosts):
         raise UsageError("--hostdb cannot be combined with URLs or --hosts")
     with crawl_session("sitemap", directory, create=bool(urls or hosts)) as session:
-        from scoter.batch.sitemap import sitemap
+        from scoter.batch.jobs.sitemap import sitemap
 
         done = sitemap(
             session.crawl,

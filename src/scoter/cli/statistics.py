@@ -26,7 +26,7 @@ def crawlcomplete(directory: str, by: str) -> None:
     Example:
       scoter crawlcomplete mycrawl --by domain
     """
-    from scoter.batch.crawlcomplete import crawlcomplete as count_completed
+    from scoter.batch.jobs.crawlcomplete import crawlcomplete as count_completed
 
     with crawl_session("crawlcomplete", directory, lock=False) as session:
         found = count_completed(session.crawl, session.engine, session.config, by=by)
@@ -47,7 +47,7 @@ def domainstats(directory: str, by: str) -> None:
     Example:
       scoter domainstats mycrawl --by host
     """
-    from scoter.batch.domainstats import domainstats as count_domains
+    from scoter.batch.jobs.domainstats import domainstats as count_domains
 
     with crawl_session("domainstats", directory, lock=False) as session:
         found = count_domains(session.crawl, session.engine, session.config, by=by)
@@ -67,7 +67,7 @@ def protocolstats(directory: str, segments: tuple[str, ...]) -> None:
       scoter protocolstats mycrawl
       scoter protocolstats mycrawl 20261115033000 --json
     """
-    from scoter.batch.protocolstats import protocolstats as count_outcomes
+    from scoter.batch.jobs.protocolstats import protocolstats as count_outcomes
 
     with crawl_session("protocolstats", directory, lock=False) as session:
         chosen = [session.crawl.segment(name) for name in segments] or session.crawl.all_segments()

@@ -24,8 +24,8 @@ from scoter.core.display import count, duration, rate
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
-    from scoter.api import Urgency
     from scoter.client import AsyncClient, ClientError, Event, Receipt, Submission
+    from scoter.live.api.records import Urgency
 
 _ONE_URL = re.compile(r"https?://\S+", re.IGNORECASE)
 _LONGEST_TEXT = 100_000  # characters that the service accepts
@@ -132,8 +132,8 @@ class MessageBatch:
                     yield self._message(text)
 
     def _message(self, text: str) -> Submission:
-        from scoter.api import LONGEST_URL
         from scoter.client import Submission
+        from scoter.live.api.records import LONGEST_URL
 
         self.number += 1
         is_url = len(text) <= LONGEST_URL and _ONE_URL.fullmatch(text) is not None

@@ -44,8 +44,8 @@ def command(folder: str, host: str, port: int, **keys: Any) -> int:
       scoter ui crawls -D agent.name=examplebot
       curl http://127.0.0.1:8010/v1/crawls
     """
-    from scoter.web.batch.crawl_folder import CrawlFolder
-    from scoter.web.service.plan import ServiceFolder
+    from scoter.batch.api.crawl_folder import CrawlFolder
+    from scoter.live.service.plan import ServiceFolder
 
     crawls = CrawlFolder(Path(folder))
     crawls.create()
@@ -54,12 +54,12 @@ def command(folder: str, host: str, port: int, **keys: Any) -> int:
     if done is not None:
         return done
 
+    from scoter.batch.api.app import BatchServer
     from scoter.cli.job_commands import ClickCatalogue
-    from scoter.web.batch.app import BatchServer
-    from scoter.web.keys import needs_keys
-    from scoter.web.server import open_sockets
-    from scoter.web.service.keys import known_keys, upgrade_database
-    from scoter.web.service.process import configure_logging
+    from scoter.http.access import needs_keys
+    from scoter.http.server import open_sockets
+    from scoter.live.service.keys import known_keys, upgrade_database
+    from scoter.live.service.process import configure_logging
 
     options = invocation()
     upgrade_database(store)

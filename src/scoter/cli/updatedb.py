@@ -12,7 +12,7 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import count
 
 if TYPE_CHECKING:
-    from scoter.batch.updatedb import UpdateResult
+    from scoter.batch.jobs.updatedb import UpdateResult
 
 
 @click.command()
@@ -34,7 +34,7 @@ def command(directory: str, segments: tuple[str, ...], **choices: Any) -> int:
       scoter updatedb mycrawl 20261115033000 --no-additions
     """
     with crawl_session("updatedb", directory) as session:
-        from scoter.batch.updatedb import pending, updatedb
+        from scoter.batch.jobs.updatedb import pending, updatedb
 
         chosen = [session.crawl.segment(name) for name in segments] if segments else pending(session.crawl)
         if not chosen:

@@ -41,8 +41,8 @@ def webgraph(directory: str, segments: tuple[str, ...], rebuild: bool, **choices
       scoter webgraph mycrawl --rebuild -D link.ignore_internal_host=false -D link.ignore_internal_domain=false
     """
     with crawl_session("webgraph", directory) as session:
-        from scoter.batch.webgraph import is_up_to_date, pending
-        from scoter.batch.webgraph import webgraph as update
+        from scoter.batch.jobs.webgraph import is_up_to_date, pending
+        from scoter.batch.jobs.webgraph import webgraph as update
 
         crawl = session.crawl
         chosen = [crawl.segment(name) for name in segments] or pending(crawl, rebuild=rebuild)
@@ -80,7 +80,7 @@ def readwebgraph(directory: str, url: str | None, limit: int, graph: Any) -> int
       scoter readwebgraph mycrawl
       scoter readwebgraph mycrawl --url https://example.org/
     """
-    from scoter.batch.readwebgraph import read_node, sizes
+    from scoter.batch.jobs.readwebgraph import read_node, sizes
 
     with crawl_session("readwebgraph", directory, lock=False) as session:
         if url is None:
@@ -118,7 +118,7 @@ def nodedumper(directory: str, by: Any, top_n: int | None, group: Any, aggregate
       scoter nodedumper mycrawl --top-n 10 --by inlinks
       scoter nodedumper mycrawl --by score --group domain --json
     """
-    from scoter.batch.nodedumper import nodedumper as dump
+    from scoter.batch.jobs.nodedumper import nodedumper as dump
 
     with crawl_session("nodedumper", directory, lock=False) as session:
         found = dump(session.crawl, session.engine, by=by, top_n=top_n, group=group, aggregate=aggregate, graph=graph)

@@ -17,10 +17,17 @@
 - ``address``      the address of a service, and the headers of every request
 - ``errors``       ``ClientError`` and ``Unreachable``
 
-``scoter.api`` has the records of the API; ``UrlRecord``, ``Preview`` and ``Event`` are in ``scoter.live.records``.
+``scoter.live.api.records`` has the records of the API; ``UrlRecord``, ``Preview`` and ``Event`` are in
+``scoter.live.records``.
 """
 
-from scoter.api import (
+from scoter.client.aio import AsyncClient
+from scoter.client.async_crawls import AsyncCrawlClient
+from scoter.client.crawls import CrawlClient
+from scoter.client.errors import ClientError, Unreachable
+from scoter.client.sync import Client
+from scoter.client.webhooks import verify
+from scoter.live.api.records import (
     Absence,
     DomainRule,
     FetchAnswer,
@@ -34,12 +41,6 @@ from scoter.api import (
     Statistics,
     Submission,
 )
-from scoter.client.aio import AsyncClient
-from scoter.client.async_crawls import AsyncCrawlClient
-from scoter.client.crawls import CrawlClient
-from scoter.client.errors import ClientError, Unreachable
-from scoter.client.sync import Client
-from scoter.client.webhooks import verify
 from scoter.live.records import Event, Preview, State, UrlRecord
 
 __all__ = [

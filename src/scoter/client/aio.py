@@ -7,7 +7,15 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, 
 from contextlib import aclosing
 from typing import Any, Self, TypeVar
 
-from scoter.api import (
+from scoter.client import calls
+from scoter.client.address import DEFAULT_URL, parse_address, request_headers
+from scoter.client.calls import ApiAnswer, ApiCall, Steps
+from scoter.client.connection import ClientConnection, ConnectionDropped
+from scoter.client.errors import ClientError, Unreachable
+from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
+from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher, grouped
+from scoter.client.sync import LARGEST_ANSWER
+from scoter.live.api.records import (
     BodyForm,
     DomainRule,
     FetchAnswer,
@@ -21,14 +29,6 @@ from scoter.api import (
     Submission,
     Urgency,
 )
-from scoter.client import calls
-from scoter.client.address import DEFAULT_URL, parse_address, request_headers
-from scoter.client.calls import ApiAnswer, ApiCall, Steps
-from scoter.client.connection import ClientConnection, ConnectionDropped
-from scoter.client.errors import ClientError, Unreachable
-from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
-from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher, grouped
-from scoter.client.sync import LARGEST_ANSWER
 from scoter.live.records import Event, Preview, UrlRecord
 
 T = TypeVar("T")

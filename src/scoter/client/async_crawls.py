@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Self
 
-from scoter.api import Gap
-from scoter.batch_api import (
+from scoter.batch.api.records import (
     CommandList,
     CopyHeaders,
     CrawlInfo,
@@ -28,6 +27,7 @@ from scoter.client.aio import AsyncClient
 from scoter.client.crawl_calls import TableForm, crawl_path
 from scoter.client.crawls import _KINDS, _NONE, CRAWLS_URL
 from scoter.client.events import EventSubscription
+from scoter.live.api.records import Gap
 
 
 class AsyncCrawlClient:

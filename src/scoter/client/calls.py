@@ -16,7 +16,9 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct
 
-from scoter.api import (
+from scoter.client.errors import ClientError, local_problem, not_understood
+from scoter.errors import UsageError
+from scoter.live.api.records import (
     LONGEST_URL,
     MAX_URLS,
     MAX_WAIT,
@@ -36,8 +38,6 @@ from scoter.api import (
     Submission,
     Urgency,
 )
-from scoter.client.errors import ClientError, local_problem, not_understood
-from scoter.errors import UsageError
 from scoter.live.records import Preview, UrlRecord
 
 MAX_BYTES: Final = 900_000  # the service accepts bodies of 1 MiB

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from scoter.batch_api import (
+from scoter.batch.api.records import (
     CommandList,
     CopyHeaders,
     CrawlInfo,

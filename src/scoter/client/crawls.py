@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Self
 
-from scoter.api import Gap
-from scoter.batch_api import (
+from scoter.batch.api.records import (
     CommandList,
     CopyHeaders,
     CrawlInfo,
@@ -27,6 +26,7 @@ from scoter.client import crawl_calls
 from scoter.client.crawl_calls import TableForm, crawl_path
 from scoter.client.events import EventSubscription
 from scoter.client.sync import Client
+from scoter.live.api.records import Gap
 
 CRAWLS_URL = "http://127.0.0.1:8010"
 _NONE: Mapping[str, Any] = {}

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from scoter.api import Problem
 from scoter.errors import UserError
+from scoter.live.api.records import Problem
 
 _HINTS: Final = {
     401: "Pass a valid key with --key or in SCOTER_KEY.",

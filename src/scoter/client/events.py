@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from scoter.api import Gap
 from scoter.client.calls import ApiAnswer, decoded, problem_of
 from scoter.client.errors import ClientError, not_understood
 from scoter.core.display import size
+from scoter.live.api.records import Gap
 from scoter.live.records import Event
 
 LARGEST_FRAME: Final = 4 * 2**20

@@ -13,9 +13,9 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-from scoter.api import Outcome, Receipt, Submission
 from scoter.client.calls import MAX_BYTES, Steps, submit_batch, with_id
 from scoter.client.errors import ClientError, Unreachable
+from scoter.live.api.records import Outcome, Receipt, Submission
 
 BATCH: Final = 500
 PATIENCE: Final = 60.0

@@ -7,7 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Self, TypeVar
 
-from scoter.api import (
+from scoter.client import calls
+from scoter.client.address import DEFAULT_URL, ServiceAddress, parse_address, request_headers
+from scoter.client.calls import ApiAnswer, ApiCall, Steps
+from scoter.client.errors import ClientError, Unreachable, failure_reason, not_understood
+from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
+from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher
+from scoter.core.display import size
+from scoter.live.api.records import (
     BodyForm,
     DomainRule,
     FetchAnswer,
@@ -21,13 +28,6 @@ from scoter.api import (
     Submission,
     Urgency,
 )
-from scoter.client import calls
-from scoter.client.address import DEFAULT_URL, ServiceAddress, parse_address, request_headers
-from scoter.client.calls import ApiAnswer, ApiCall, Steps
-from scoter.client.errors import ClientError, Unreachable, failure_reason, not_understood
-from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
-from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher
-from scoter.core.display import size
 from scoter.live.records import Event, Preview, UrlRecord
 
 LARGEST_ANSWER: Final = 64 * 2**20

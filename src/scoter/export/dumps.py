@@ -19,7 +19,7 @@ import msgspec
 
 from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.readseg import ArchivedContent, archived_content
+from scoter.batch.jobs.readseg import ArchivedContent, archived_content
 from scoter.core.reply import header
 from scoter.core.url import canonical
 from scoter.errors import UserError

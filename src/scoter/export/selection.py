@@ -21,7 +21,7 @@ from msgspec import Struct
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.pages import owner_of
 from scoter.batch.crawldir.segment import Segment, segment_sources
-from scoter.batch.sql import sql as sql_session
+from scoter.batch.jobs.sql import sql as sql_session
 from scoter.core.datum import DbStatus, FetchStatus, PartStatus, short_name
 from scoter.core.expr import Typed, compile_expr
 from scoter.core.url import canonical

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from scoter.api import Archived, DomainRule
 from scoter.core.reply import Exchange, Reply, Request
 from scoter.core.url import Url
+from scoter.live.api.records import Archived, DomainRule
 from scoter.live.records import ContentSummary, Event, Hop, Message, Priority, UrlRecord
 
 

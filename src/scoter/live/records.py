@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from scoter.api import Archived, Instant
 from scoter.core.metadata import Image, PageMetadata
 from scoter.core.url import Url
+from scoter.live.api.records import Archived, Instant
 
 
 class Priority(IntEnum):

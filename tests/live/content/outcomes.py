@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from scoter.api import Archived
 from scoter.core.metadata import Image, PageMetadata
+from scoter.live.api.records import Archived
 from scoter.live.content.log_files import pieces
 from scoter.live.records import ContentKind, Event, Hop, Related, State, UrlRecord
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.live.content.outcomes import NOON, Clock, FakeEvents, event, files, logged
 
-from scoter.api import Archived
 from scoter.core.metadata import Image
 from scoter.errors import UserError
+from scoter.live.api.records import Archived
 from scoter.live.content.log import FetchLog
 from scoter.live.content.log_files import STATE, merge, pieces
 from scoter.live.content.log_rows import LOG, OutcomeTiming, OutcomeTimings, row_of

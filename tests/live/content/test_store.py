@@ -16,8 +16,8 @@ import pytest
 from tests.live.content.outcomes import Clock
 from tests.store.exchanges import ABOUT, assert_sound, exchange, records
 
-from scoter.api import Archived
 from scoter.errors import ContentUnavailable, Defect, UserError
+from scoter.live.api.records import Archived
 from scoter.live.content.archive import WarcContent, read
 from scoter.store.warc import WarcReader, unfinished
 from scoter.store.warc.part import OPEN, WarcPart

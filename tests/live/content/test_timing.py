@@ -8,7 +8,7 @@ from tests.live.content.outcomes import NOON, Clock
 
 from scoter.core.url import canonical
 from scoter.live.content.log_rows import OutcomeTiming, OutcomeTimings
-from scoter.live.context import Context
+from scoter.live.pipeline.context import Context
 from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority
 

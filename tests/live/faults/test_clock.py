@@ -22,13 +22,13 @@ from scoter.core.url import canonical
 from scoter.live.content.archive import LiveWarcWriter
 from scoter.live.content.log import FetchLog
 from scoter.live.content.log_files import pieces
+from scoter.live.pipeline.lookup import FreshRecords
 from scoter.live.ports import StoredRecord
 from scoter.live.records import Priority, State, UrlRecord
+from scoter.live.service.cleanup import SteadyClock
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.live.stages.lookup import FreshRecords
 from scoter.store.warc import unfinished
-from scoter.web.service.cleanup import SteadyClock
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 A = "http://a.example/"

@@ -14,10 +14,10 @@ from tests.live.memory.stores import MemoryStores
 
 from scoter.config.sections.live import LiveSettings
 from scoter.errors import ContentUnavailable, StoreUnavailable, Unavailable
-from scoter.live.admission import LONGEST, StoragePause
+from scoter.live.pipeline.limits import LONGEST, StoragePause
+from scoter.live.pipeline.scheduler import Scheduler
 from scoter.live.ports import Accepted, JournalEntry, OutcomeRecorder, UrlOutcome
 from scoter.live.records import Event, Message, Priority
-from scoter.live.scheduler import Scheduler
 
 SITES = [f"http://site{n}.example/" for n in range(30)]
 LEASE = timedelta(seconds=30)

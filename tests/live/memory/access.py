@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from scoter.api import DomainRule
-from scoter.live.keys import ApiKey, key_id_in, new_key, token_matches
+from scoter.http.api_keys import ApiKey, key_id_in, new_key, token_matches
+from scoter.live.api.records import DomainRule
 
 
 class MemoryKeys:

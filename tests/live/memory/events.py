@@ -12,7 +12,7 @@ from uuid import uuid4
 from msgspec import Struct
 from msgspec.structs import replace
 
-from scoter.live.journal_rules import MOST_GIVEN_UP
+from scoter.live.intake.journal_rules import MOST_GIVEN_UP
 from scoter.live.ports import Delivery, DeliveryStatus, FailedDelivery, JournalEntry
 from scoter.live.records import Event, UrlRecord
 from scoter.live.tenants import announcement

@@ -12,10 +12,10 @@ from tests.live.memory.events import MemoryDeliveries, MemoryEvents
 from tests.live.memory.metadata import MemoryMetadata
 
 from scoter.config.sections.live import LiveSettings
-from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record, is_conflict
+from scoter.live.intake.journal_rules import AgedEntryShare, domain_of, failed_record, is_conflict
+from scoter.live.pipeline.retries import retry_message
 from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
-from scoter.live.retries import retry_message
 from scoter.live.tenants import tenant_of
 
 

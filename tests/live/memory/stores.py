@@ -12,7 +12,7 @@ from tests.live.memory.metadata import MemoryMetadata
 
 from scoter.config.sections.live import LiveSettings
 from scoter.live.clock import lease_now, utc_now
-from scoter.live.journal_rules import MOST_GIVEN_UP
+from scoter.live.intake.journal_rules import MOST_GIVEN_UP
 
 
 class MemoryStores:

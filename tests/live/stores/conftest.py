@@ -10,7 +10,7 @@ from tests.live.memory.stores import MemoryStores
 from tests.live.stores.fakes import Stores, Time
 
 from scoter.config.sections.live import LiveSettings
-from scoter.live.journal_rules import MOST_GIVEN_UP
+from scoter.live.intake.journal_rules import MOST_GIVEN_UP
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from tests.live.stores.fakes import START, Stores, Time
 
-from scoter.api import DomainRule
+from scoter.live.api.records import DomainRule
 
 
 class RulesContract:

@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from scoter.live.keys import ApiKeys
+from scoter.http.api_keys import ApiKeys
 from scoter.live.ports import (
     Deliveries,
     DomainHoldStore,

@@ -1,6 +1,6 @@
 """Runs the contract of every store against the in-memory and the SQLite implementation.
 
-``tests/live/cluster/test_contracts.py`` and ``test_stores.py`` run the contracts of the ports against a cluster.
+``tests/live/kafka/test_contracts.py`` and ``test_stores.py`` run the contracts of the ports against a cluster.
 """
 
 from __future__ import annotations

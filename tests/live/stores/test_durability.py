@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.live.stores.fakes import LEASE, done, message, stored, url_of
 
-from scoter.api import DomainRule
+from scoter.live.api.records import DomainRule
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 

@@ -15,9 +15,9 @@ from scoter.live.content.log import FetchLog
 from scoter.live.content.retention import Retention
 from scoter.live.ports import StoredRecord, UrlOutcome
 from scoter.live.records import State, UrlRecord
+from scoter.live.service.cleanup import Cleanup
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
-from scoter.web.service.cleanup import Cleanup
 
 FOR_EVER = LiveSettings(content_for=None, log_for=None)
 
@@ -111,7 +111,7 @@ async def test_wal_stops_growing_when_a_long_reader_ends(tmp_path: Path) -> None
 async def test_wal_kept_by_a_long_reader_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scoter.web.service.cleanup._LONG_LOG", 0)
+    monkeypatch.setattr("scoter.live.service.cleanup._LONG_LOG", 0)
     async with ServiceDb(tmp_path / "service.sqlite") as db:
         stores = SqliteStores(db)
         log = FetchLog(tmp_path / "log", stores.events)

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from scoter.batch_api import HostLatency, ProgressPoint
+from scoter.batch.api.records import HostLatency, ProgressPoint
 from scoter.errors import UserError
 from scoter.store.objects.copies import process_folder
 from scoter.store.objects.path import StorePath

@@ -113,7 +113,7 @@ INDEXDB = pa.schema(
         ("indexed", pa.bool_()),
     ]
 )
-"""What the documents of an index were made from; see ``batch/index.py``."""
+"""What the documents of an index were made from; see ``batch/jobs/index.py``."""
 
 _RANKS = [(name, pa.float64()) for name in ("score", "pagerank", "harmonic")]
 _COUNTS = [("inlinks", pa.int64()), ("outlinks", pa.int64())]

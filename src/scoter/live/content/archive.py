@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final, Self
 
-from scoter.api import Archived
 from scoter.core.reply import Exchange
 from scoter.errors import ContentUnavailable, ScoterError, UsageError, UserError
+from scoter.live.api.records import Archived
 from scoter.live.tenants import split_id
 from scoter.live.threaded_calls import BatchThread, ThreadedCall
 from scoter.store.disk import disk_errors

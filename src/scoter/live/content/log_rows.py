@@ -19,7 +19,7 @@ from scoter.core.domain import registered_domain
 from scoter.core.metadata import PageMetadata
 from scoter.core.url import canonical
 from scoter.errors import UrlError
-from scoter.live.context import Context
+from scoter.live.pipeline.context import Context
 from scoter.live.records import Event, UrlRecord
 from scoter.store.warc.writer import utc_now
 

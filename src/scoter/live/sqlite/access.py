@@ -11,10 +11,10 @@ from typing import Protocol, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from scoter.api import DomainRule
 from scoter.core.reply import LONGEST_RETRY_AFTER
+from scoter.http.api_keys import ApiKey, key_id_in, new_key, token_matches
+from scoter.live.api.records import DomainRule
 from scoter.live.clock import from_micros, to_micros, utc_now
-from scoter.live.keys import ApiKey, key_id_in, new_key, token_matches
 from scoter.live.sqlite.database import BUSY, DatabaseReader, ServiceDb
 from scoter.live.sqlite.health import store_error
 from scoter.live.sqlite.writer import Change

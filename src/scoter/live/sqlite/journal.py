@@ -22,10 +22,10 @@ import msgspec
 
 from scoter.config.sections.live import LiveSettings
 from scoter.live.clock import from_micros, to_micros
-from scoter.live.journal_rules import AgedEntryShare, domain_of, failed_record, is_conflict
+from scoter.live.intake.journal_rules import AgedEntryShare, domain_of, failed_record, is_conflict
+from scoter.live.pipeline.retries import retry_message
 from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority, UrlRecord
-from scoter.live.retries import retry_message
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.metadata import put_records
 from scoter.live.tenants import announcement, tenant_of

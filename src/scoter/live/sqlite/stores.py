@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scoter.config.sections.live import LiveSettings
-from scoter.live.journal_rules import MOST_GIVEN_UP
+from scoter.live.intake.journal_rules import MOST_GIVEN_UP
 from scoter.live.sqlite.access import SqliteHolds, SqliteKeys, SqliteRules
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.events import SqliteDeliveries, SqliteEvents

@@ -1,0 +1,1 @@
+"""Handlers that both HTTP APIs have."""

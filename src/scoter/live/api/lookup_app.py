@@ -1,0 +1,124 @@
+"""The application of lookup processes: answers lookups with little overhead, and forwards everything else.
+
+It handles ``GET /v1/urls?url=…`` without ``wait``, ``POST /v1/urls/lookup`` and ``/healthz``, with the same responses
+as the whole API. A request costs a few microseconds more than the HTTP server itself.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import unquote_plus
+
+from scoter.config.sections.live import WebSettings
+from scoter.core.extract import LONGEST
+from scoter.errors import ScoterError
+from scoter.http.access import AccessControl
+from scoter.http.asgi import HEALTHY, ApiResponse, App, Fields, Receive, Scope, Send, decline_other, send_reply
+from scoter.http.inputs import read_json
+from scoter.http.metrics import LookupMetrics
+from scoter.http.problems import UNAVAILABLE, problem, refusal, reply_of
+from scoter.live.api.lookups import NOT_A_URL, Lookup, lookup_decoder, not_changed
+from scoter.live.api.records import Problem
+
+_ONE_PATH: Final = b"/v1/urls"
+_MANY_PATH: Final = b"/v1/urls/lookup"
+_HEALTH_PATH: Final = b"/healthz"
+_UNAUTHORIZED: Final = 401
+_READ_METHODS: Final = ("GET", "HEAD")  # the server omits the body of a response to HEAD
+
+
+class LookupApp:
+    """Answers lookups from a read-only store."""
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        access: AccessControl,
+        forward: App,
+        *,
+        metrics: LookupMetrics | None = None,
+        web: WebSettings = WebSettings(),  # noqa: B008  frozen
+    ) -> None:
+        self._lookup = lookup
+        self._access = access
+        self._forward = forward
+        self._metrics = metrics or LookupMetrics(access)
+        self._web = web
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await decline_other(scope, receive, send)
+            return
+        path, method = scope["raw_path"], scope["method"]
+        began = self._metrics.clock()
+        if path == _ONE_PATH and method in _READ_METHODS:
+            query: bytes = scope["query_string"]
+            if query.startswith(b"url=") and b"&" not in query:
+                reply = await self._one(scope, query)
+                if reply.status == _UNAUTHORIZED and _has_cookie(scope["headers"]):
+                    await self._forward(scope, receive, send)  # the core knows the sessions
+                    return
+                await self._send("/v1/urls", began, reply, send)
+                return
+        elif path == _MANY_PATH and method == "POST":
+            found = await self._many(scope, receive)
+            if found is not None and found.status == _UNAUTHORIZED and _has_cookie(scope["headers"]):
+                await self._forward(scope, receive, send)
+            elif found is not None:
+                await self._send("/v1/urls/lookup", began, found, send)
+            return
+        elif path == _HEALTH_PATH and method in _READ_METHODS:
+            await self._send("/healthz", began, HEALTHY, send)
+            return
+        await self._forward(scope, receive, send)
+
+    async def _send(self, route: str, began: float, reply: ApiResponse, send: Send) -> None:
+        self._metrics.answered(route, reply.status, began)
+        await send_reply(send, reply)
+
+    async def _one(self, scope: Scope, query: bytes) -> ApiResponse:
+        admission = self._access.admit(scope["headers"], "read")
+        if admission.refusal is not None:
+            return refusal(admission.refusal).with_fields(admission.fields)
+        return (await self._found(query, scope["headers"])).with_fields(admission.fields)
+
+    async def _found(self, query: bytes, headers: Fields) -> ApiResponse:
+        try:
+            text = unquote_value(query[4:])
+        except UnicodeDecodeError:
+            return reply_of(problem(400, "malformed", "The query string is malformed."))
+        if not 0 < len(text) <= LONGEST:
+            return reply_of(NOT_A_URL)
+        try:
+            reply = await self._lookup.one(text)
+            return not_changed(reply, headers) or reply
+        except ScoterError:
+            return reply_of(UNAVAILABLE)
+
+    async def _many(self, scope: Scope, receive: Receive) -> ApiResponse | None:
+        admission = self._access.admit(scope["headers"], "read")
+        if admission.refusal is not None:
+            return refusal(admission.refusal).with_fields(admission.fields)
+        asked = await read_json(receive, scope["headers"], self._web, lookup_decoder)
+        if asked is None:
+            return None
+        try:
+            reply = refusal(asked) if isinstance(asked, Problem) else await self._lookup.many(asked.urls)
+        except ScoterError:
+            reply = reply_of(UNAVAILABLE)
+        return reply.with_fields(admission.fields)
+
+
+def _has_cookie(headers: Fields) -> bool:
+    return any(name == b"cookie" for name, _ in headers)
+
+
+def unquote_value(text: bytes) -> str:
+    """Decode a value of a query string.
+
+    >>> unquote_value(b"http%3A%2F%2Fa.example%2F%C3%A9+x%")
+    'http://a.example/é x%'
+    """
+    # Fast path: usually only colons and slashes are escaped, and neither can be part of another escape.
+    plain = text.replace(b"%3A", b":").replace(b"%2F", b"/").decode("ascii")
+    return unquote_plus(plain, errors="strict") if "%" in plain or "+" in plain else plain

@@ -1,0 +1,1 @@
+"""How messages are taken: what is checked before, and what the journal decides."""

@@ -1,0 +1,1 @@
+"""Nutch's command lines."""

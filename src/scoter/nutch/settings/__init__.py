@@ -1,0 +1,1 @@
+"""A configuration of Nutch."""

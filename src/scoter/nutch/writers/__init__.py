@@ -1,0 +1,1 @@
+"""Nutch's index-writers.xml."""
