@@ -13,7 +13,7 @@ from tests.cli.conftest import Run
 from tests.live.reports.services import service
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.live.reports.questions import QUESTIONS
+from scoter.reports.questions import QUESTIONS
 
 A, B = "http://www.a.org/", "http://b.org/"
 

@@ -15,8 +15,8 @@ from tests.live.memory.access import MemoryKeys
 
 from scoter.http.access import AccessControl
 from scoter.http.asgi import Receive, Scope, Send
-from scoter.http.metrics import LookupMetrics, MetricsReport, ServiceMetrics
 from scoter.live.api.lookup_app import LookupApp
+from scoter.live.api.metrics import LookupMetrics, MetricsReport, ServiceMetrics
 from scoter.live.service.metrics_channel import MetricsReceiver, send_metrics
 
 

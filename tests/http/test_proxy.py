@@ -18,10 +18,10 @@ from tests.live.api.test_events import happen, numbers
 
 from scoter.config.sections.live import WebSettings
 from scoter.http.asgi import ApiResponse, Receive, Scope, Send, send_reply
-from scoter.http.metrics import LookupMetrics
 from scoter.http.proxy import CoreProxy, request_head
 from scoter.http.streams import StreamTimings
 from scoter.live.api.lookup_app import LookupApp
+from scoter.live.api.metrics import LookupMetrics
 
 JSON = ("Content-Type", "application/json")
 

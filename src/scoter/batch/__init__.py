@@ -1,50 +1,14 @@
-"""Batch crawls. Start at ``crawl``, which calls the other jobs in turn.
+"""Batch crawls.
 
-Jobs, one module per command:
-
-- ``crawl``          runs rounds of generate, fetch, parse and updatedb; then dedup and invertlinks
-- ``inject``         adds seeds to the crawldb
-- ``sitemap``        adds the URLs of sitemaps to the crawldb
-- ``generate``       makes segments of the URLs that are due
-- ``freegen``        makes a segment of the URLs in files
-- ``fetch``          distributes the fetch lists of a segment to workers
-- ``parse``          parses a fetched segment from its archive
-- ``updatedb``       updates the crawldb from fetched segments
-- ``invertlinks``    adds the links of segments to the linkdb
-- ``webgraph``       adds the links of segments to the link graph
-- ``linkrank``       computes ranks over the link graph, or that of hosts or domains
-- ``scoreupdater``   writes ranks to the crawldb
-- ``updatehostdb``   updates the hostdb from the crawldb, segments, robots.txt files and DNS
-- ``dedup``          marks duplicates
-- ``index``          writes pages to search indexes, and deletes those that are gone
-- ``readdb``         reads the crawldb
-- ``readseg``        reads segments
-- ``readlinkdb``     reads the linkdb
-- ``readhostdb``     reads the hostdb
-- ``readwebgraph``   reads a node of the link graph and its neighbours
-- ``nodedumper``     lists the nodes with the most links or the highest ranks
-- ``domainstats``    counts pages by host, domain, suffix or top-level domain
-- ``protocolstats``  counts the outcomes of fetches
-- ``crawlcomplete``  the share of fetched URLs by host or domain
-- ``sql``            read-only queries over the tables of a crawl
-- ``explain``        everything known about one URL
-- ``merge``          merges whole crawls
-- ``mergedb``        merges crawldbs
-- ``mergelinkdb``    merges linkdbs
-- ``mergesegs``      merges segments
-- ``compact``        merges the delta parts of the crawldb into its base
-- ``prune``          removes old segments and table versions
-
-What the jobs share:
-
+- ``jobs/``        one module per command: start at ``crawl``, which calls the others in turn
 - ``crawldir/``    the crawl directory: segments, tables and their columns, lookups, exports
 - ``urls/``        seed lists, sitemaps, and the URL rules for what enters the crawldb
 - ``fetchlists/``  selecting, writing and reading fetch lists
-- ``slow_hosts``   when to end a round without its slowest hosts
 - ``worker/``      the worker processes of ``fetch``; ``parse`` shares some of their modules
-- ``cluster/``     the same on the executors of a Spark cluster
+- ``spark/``       the same on the executors of a Spark cluster
 - ``hosts/``       the hostdb: where each fact comes from, and their join
-- ``reports/``     named reports about a crawl, and a page of them
 - ``graph/``       the link graph: its tables, links as arrays, ranks
 - ``update/``      the update rule as column expressions
+- ``reports/``     named reports about a crawl, and a page of them
+- ``api/``         the REST API for batch crawls, served by ``scoter ui``
 """

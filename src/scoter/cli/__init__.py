@@ -5,8 +5,6 @@ What commands share:
 - ``main``         the table of commands (``COMMANDS``); turns errors into exit codes
 - ``invocation``   options that several commands share, and the configuration they lead to
 - ``nutch_settings``  config import-nutch
-- ``nutch_commands``  answers command lines as Nutch spells them
-- ``nutch_usage``     has the usage lines of Nutch's commands, and splits command lines by them
 - ``counterparts``  generates the docs page about Nutch's commands, plug-ins and properties
 - ``session``      opens a crawl directory for a command: lock, engine, status line
 - ``files``        reads input: files, lines and URLs

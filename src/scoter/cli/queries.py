@@ -18,8 +18,8 @@ from scoter.store.objects.path import StorePath, any_path
 
 if TYPE_CHECKING:
     from scoter.engine.session import SqlSession
-    from scoter.live.reports.questions import Question
-    from scoter.live.reports.views import Days
+    from scoter.reports.days import Days
+    from scoter.reports.questions import Question
 
 _CSV = click.option("--csv", "wants_csv", is_flag=True, help="Print CSV.")
 _REPORT_ROWS = 20
@@ -98,8 +98,8 @@ def report(
       scoter report mycrawl largest --limit 5
       scoter report mycrawl --html report.html
     """
-    from scoter.live.reports.questions import QUESTIONS
-    from scoter.live.reports.views import days
+    from scoter.reports.days import days
+    from scoter.reports.questions import QUESTIONS
 
     form = row_format(wants_csv)
     root = any_path(directory)
@@ -162,7 +162,7 @@ def _write_page(root: Path, html: str, limit: int) -> None:
 
 def _question(name: str, site: str | None, is_live: bool) -> Question:
     from scoter.batch.reports.questions import CRAWL_REPORTS
-    from scoter.live.reports.questions import QUESTIONS
+    from scoter.reports.questions import QUESTIONS
 
     if name not in QUESTIONS:
         known = [*QUESTIONS, *(() if is_live else CRAWL_REPORTS)]

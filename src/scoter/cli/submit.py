@@ -133,7 +133,7 @@ class MessageBatch:
 
     def _message(self, text: str) -> Submission:
         from scoter.client import Submission
-        from scoter.live.api.records import LONGEST_URL
+        from scoter.http.records import LONGEST_URL
 
         self.number += 1
         is_url = len(text) <= LONGEST_URL and _ONE_URL.fullmatch(text) is not None

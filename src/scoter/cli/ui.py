@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,8 +59,11 @@ def command(folder: str, host: str, port: int, **keys: Any) -> int:
     from scoter.cli.job_commands import ClickCatalogue
     from scoter.http.access import needs_keys
     from scoter.http.server import open_sockets
+    from scoter.http.sessions import Sessions
     from scoter.live.service.keys import known_keys, upgrade_database
     from scoter.live.service.process import configure_logging
+    from scoter.live.sqlite.access import SqliteKeys
+    from scoter.live.sqlite.database import ServiceDb
 
     options = invocation()
     upgrade_database(store)
@@ -67,12 +71,14 @@ def command(folder: str, host: str, port: int, **keys: Any) -> int:
         host, has_keys=bool(known_keys(store)), insecure=keys["without_keys"], wanted=keys["with_keys"]
     )
     configure_logging("DEBUG" if options.debug else "WARNING" if options.quiet else "INFO")
-    with open_sockets(host, port, 1) as sockets:
+    with open_sockets(host, port, 1) as sockets, closing(ServiceDb(store.database)) as database:
         server = BatchServer(
             crawls,
             ClickCatalogue(options),
             _program(options),
             _configuration(options, crawls.root),
+            api_keys=SqliteKeys(database),
+            sessions=Sessions(store.sessions),
             needs_keys=required,
             any_host=keys["without_keys"],
         )

@@ -27,20 +27,8 @@ from scoter.client.crawls import CrawlClient
 from scoter.client.errors import ClientError, Unreachable
 from scoter.client.sync import Client
 from scoter.client.webhooks import verify
-from scoter.live.api.records import (
-    Absence,
-    DomainRule,
-    FetchAnswer,
-    Gap,
-    KeyInfo,
-    Missing,
-    NewKey,
-    Outcome,
-    Problem,
-    Receipt,
-    Statistics,
-    Submission,
-)
+from scoter.http.records import Gap, KeyInfo, NewKey, Problem
+from scoter.live.api.records import Absence, DomainRule, FetchAnswer, Missing, Outcome, Receipt, Statistics, Submission
 from scoter.live.records import Event, Preview, State, UrlRecord
 
 __all__ = [

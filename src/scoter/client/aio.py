@@ -15,20 +15,8 @@ from scoter.client.errors import ClientError, Unreachable
 from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
 from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher, grouped
 from scoter.client.sync import LARGEST_ANSWER
-from scoter.live.api.records import (
-    BodyForm,
-    DomainRule,
-    FetchAnswer,
-    Gap,
-    KeyInfo,
-    KeyScope,
-    Missing,
-    NewKey,
-    Receipt,
-    Statistics,
-    Submission,
-    Urgency,
-)
+from scoter.http.records import Gap, KeyInfo, KeyScope, NewKey
+from scoter.live.api.records import BodyForm, DomainRule, FetchAnswer, Missing, Receipt, Statistics, Submission, Urgency
 from scoter.live.records import Event, Preview, UrlRecord
 
 T = TypeVar("T")

@@ -27,7 +27,7 @@ from scoter.client.aio import AsyncClient
 from scoter.client.crawl_calls import TableForm, crawl_path
 from scoter.client.crawls import _KINDS, _NONE, CRAWLS_URL
 from scoter.client.events import EventSubscription
-from scoter.live.api.records import Gap
+from scoter.http.records import Gap
 
 
 class AsyncCrawlClient:

@@ -18,20 +18,15 @@ from msgspec import Struct
 
 from scoter.client.errors import ClientError, local_problem, not_understood
 from scoter.errors import UsageError
+from scoter.http.records import LONGEST_URL, KeyInfo, KeyList, KeyScope, NewKey, Problem
 from scoter.live.api.records import (
-    LONGEST_URL,
     MAX_URLS,
     MAX_WAIT,
     Absence,
     BodyForm,
     DomainRule,
     FetchAnswer,
-    KeyInfo,
-    KeyList,
-    KeyScope,
     Missing,
-    NewKey,
-    Problem,
     Receipt,
     Receipts,
     Statistics,

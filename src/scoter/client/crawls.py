@@ -26,7 +26,7 @@ from scoter.client import crawl_calls
 from scoter.client.crawl_calls import TableForm, crawl_path
 from scoter.client.events import EventSubscription
 from scoter.client.sync import Client
-from scoter.live.api.records import Gap
+from scoter.http.records import Gap
 
 CRAWLS_URL = "http://127.0.0.1:8010"
 _NONE: Mapping[str, Any] = {}

@@ -11,7 +11,7 @@ import os
 from typing import Final
 
 from scoter.errors import UserError
-from scoter.live.api.records import Problem
+from scoter.http.records import Problem
 
 _HINTS: Final = {
     401: "Pass a valid key with --key or in SCOTER_KEY.",

@@ -11,7 +11,7 @@ from msgspec import Struct
 from scoter.client.calls import ApiAnswer, decoded, problem_of
 from scoter.client.errors import ClientError, not_understood
 from scoter.core.display import size
-from scoter.live.api.records import Gap
+from scoter.http.records import Gap
 from scoter.live.records import Event
 
 LARGEST_FRAME: Final = 4 * 2**20

@@ -14,20 +14,8 @@ from scoter.client.errors import ClientError, Unreachable, failure_reason, not_u
 from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
 from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher
 from scoter.core.display import size
-from scoter.live.api.records import (
-    BodyForm,
-    DomainRule,
-    FetchAnswer,
-    Gap,
-    KeyInfo,
-    KeyScope,
-    Missing,
-    NewKey,
-    Receipt,
-    Statistics,
-    Submission,
-    Urgency,
-)
+from scoter.http.records import Gap, KeyInfo, KeyScope, NewKey
+from scoter.live.api.records import BodyForm, DomainRule, FetchAnswer, Missing, Receipt, Statistics, Submission, Urgency
 from scoter.live.records import Event, Preview, UrlRecord
 
 LARGEST_ANSWER: Final = 64 * 2**20

@@ -10,13 +10,6 @@
 - ``trust``         which settings others may set
 - ``show``          prints the configuration
 - ``docs``          generates docs/settings.md
-- ``nutch``         translates a Nutch configuration
-- ``nutch_files``   the files that Nutch's plug-ins read, and the settings that name them
-- ``nutch_hosts``   Nutch's files about single hosts, converted
-- ``nutch_site``    reads Nutch's site files and those that they include
-- ``nutch_names``   Nutch names that are not declared with a setting
-- ``nutch_values``  translates Nutch values
-- ``nutch_xml``     reads Nutch's XML files
 """
 
 from __future__ import annotations

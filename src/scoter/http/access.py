@@ -18,7 +18,7 @@ from scoter.errors import UsageError
 from scoter.http.api_keys import ApiKey
 from scoter.http.asgi import Fields, HeaderFields
 from scoter.http.problems import problem
-from scoter.live.api.records import KeyScope, Problem
+from scoter.http.records import KeyScope, Problem
 
 _MAX_BUCKETS: Final = 10_000
 _PORTS: Final = {"http": "80", "https": "443"}

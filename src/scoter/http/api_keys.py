@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -15,6 +16,10 @@ _PREFIX: Final = "scoter"
 _ID_BYTES: Final = 6
 _SECRET_BYTES: Final = 32
 MOST_KEYS: Final = 1_000
+
+DEFAULT_TENANT: Final = ""
+_TENANT_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_RESERVED: Final = frozenset({"other"})  # stands for many tenants in metrics
 
 
 class ApiKey(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -92,3 +97,12 @@ def _hash(token: str) -> bytes:
     # Slow hashes and salts protect guessable passwords. A token has 256 random bits, so one SHA-256 is enough and
     # keeps requests cheap.
     return sha256(token.encode()).digest()
+
+
+def is_tenant_name(text: str) -> bool:
+    """Return whether a tenant can have this name.
+
+    >>> is_tenant_name("acme-2"), is_tenant_name("Acme Ltd."), is_tenant_name("")
+    (True, False, False)
+    """
+    return _TENANT_NAME.fullmatch(text) is not None and text not in _RESERVED

@@ -9,9 +9,8 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 from msgspec import Struct
 
-from scoter.http.api_keys import ApiKey
-from scoter.live.api.records import Health
-from scoter.live.tenants import DEFAULT_TENANT
+from scoter.http.api_keys import DEFAULT_TENANT, ApiKey
+from scoter.http.records import Health
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]

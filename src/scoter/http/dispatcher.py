@@ -31,9 +31,9 @@ from scoter.http.metrics import Counter, Histogram
 from scoter.http.openapi import ApiInfo, document
 from scoter.http.problems import DEFECT, NOT_FOUND, SHUTTING_DOWN, UNAVAILABLE, problem, refusal
 from scoter.http.proxy import client_name
+from scoter.http.records import Problem
 from scoter.http.routes import HandlerResult, Route, RouteMatch, Router
 from scoter.http.shares import ShareExceeded
-from scoter.live.api.records import Problem
 
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from scoter.config.sections.live import WebSettings
 from scoter.http.asgi import JSON, Fields, Receive
 from scoter.http.problems import MALFORMED, NOT_JSON, TOO_LARGE, TOO_SLOW, invalid, problem
-from scoter.live.api.records import Problem
+from scoter.http.records import Problem
 
 _MAX_PARAMETERS: Final = 20
 

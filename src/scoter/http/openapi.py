@@ -9,22 +9,26 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct
 
+from scoter.http.records import Problem
 from scoter.http.routes import ResponseSpec, Route
-from scoter.live.api.lookups import LookupResults
-from scoter.live.api.records import SCHEMA_RULES, Missing, Problem
 
 _REF: Final = "#/components/schemas/{name}"
 _PARAMETER: Final = re.compile(r"\{([a-z]+)\}")
 
 
 class ApiInfo(Struct, frozen=True):
-    """What the document says about an API as a whole."""
+    """What the document says about an API as a whole.
+
+    ``rules`` are parts of schemas that types cannot express, by the name of the record. ``mixed`` names the records
+    with a list whose items are of another type than declared, or of that one: msgspec does not support a union of two
+    untagged structs.
+    """
 
     title: str
     description: str
+    rules: Mapping[str, Mapping[str, Any]] = {}
+    mixed: Mapping[Any, tuple[str, Any]] = {}
 
-
-LIVE_API: Final = ApiInfo("Scoter", "Submit links, and get the pages that they lead to.")
 
 _DESCRIPTIONS: Final = {
     400: "The body or the query string is malformed.",
@@ -49,17 +53,17 @@ _HEADERS: Final[Mapping[int, Mapping[str, Any]]] = {
 }
 
 
-def document(routes: Sequence[Route], *, keys: bool = False, info: ApiInfo = LIVE_API) -> dict[str, Any]:
+def document(routes: Sequence[Route], *, keys: bool = False, info: ApiInfo) -> dict[str, Any]:
     """Return the OpenAPI document; ``keys`` tells whether every request needs an API key."""
-    kinds = list(dict.fromkeys(_kinds(routes)))
+    kinds = list(dict.fromkeys(_kinds(routes, info.mixed)))
     schemas, components = _plain(msgspec.json.schema_components(kinds, ref_template=_REF))
-    for name in SCHEMA_RULES.keys() & components.keys():
-        components[name] |= SCHEMA_RULES[name]
+    for name in info.rules.keys() & components.keys():
+        components[name] |= info.rules[name]
     by_kind = dict(zip(kinds, schemas, strict=True))
-    if LookupResults in by_kind:
-        # A record or its absence: msgspec does not support a union of two untagged structs.
-        record = components["LookupResults"]["properties"]["results"]["items"]
-        components["LookupResults"]["properties"]["results"]["items"] = {"anyOf": [record, by_kind[Missing]]}
+    for kind in info.mixed.keys() & by_kind.keys():
+        field, other = info.mixed[kind]
+        listed = components[kind.__name__]["properties"][field]
+        listed["items"] = {"anyOf": [listed["items"], by_kind[other]]}
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, by_kind, keys)
@@ -99,14 +103,14 @@ def _plain(schema: Any) -> Any:
             return schema
 
 
-def _kinds(routes: Iterable[Route]) -> Iterable[Any]:
+def _kinds(routes: Iterable[Route], mixed: Mapping[Any, tuple[str, Any]]) -> Iterable[Any]:
     yield Problem
     for route in routes:
         if route.body is not None:
             yield route.body
         for response in route.responses.values():
-            if response.body is LookupResults:
-                yield Missing
+            if response.body in mixed:
+                yield mixed[response.body][1]
             if response.body is not None:
                 yield response.body
 

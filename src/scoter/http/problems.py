@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from scoter.http.asgi import PROBLEM, ApiResponse
-from scoter.live.api.records import PATTERN_MESSAGES, Problem
+from scoter.http.records import PATTERN_MESSAGES, Problem
 
 _PREFIX: Final = "urn:scoter:problem:"
 _AT: Final = re.compile(r" - at `(?:key in )?\$(?P<path>[^`]*)`$")

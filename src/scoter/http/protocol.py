@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from scoter.config.sections.live import WebSettings
 from scoter.http.asgi import NOSNIFF, Receive, Scope, Send, send_reply
 from scoter.http.problems import problem, reply_of
-from scoter.live.api.records import Problem
+from scoter.http.records import Problem
 
 _CROWDED: Final = reply_of(
     problem(503, "crowded", "There are too many connections.", retry_after=5), (b"connection", b"close")

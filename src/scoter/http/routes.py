@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from scoter.http.asgi import ApiRequest, ApiResponse, ApiStream
-from scoter.live.api.records import KeyScope, Problem
+from scoter.http.records import KeyScope, Problem
 
 HandlerResult: TypeAlias = ApiResponse | ApiStream | Problem
 Handler: TypeAlias = Callable[[Any, ApiRequest[Any]], Coroutine[Any, Any, HandlerResult]]

@@ -24,7 +24,7 @@ from scoter.core.bounded import BoundedMap
 from scoter.http.access import FOREIGN, AccessControl, Admission, KeyCheck, is_same_origin
 from scoter.http.asgi import Fields
 from scoter.http.problems import problem
-from scoter.live.api.records import KeyScope, Problem
+from scoter.http.records import KeyScope, Problem
 
 _log = logging.getLogger(__name__)
 COOKIE: Final = "scoter_session"

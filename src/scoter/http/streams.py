@@ -19,8 +19,7 @@ from msgspec import Struct
 
 from scoter.errors import ScoterError
 from scoter.http.asgi import NOSNIFF, Receive, Send, unless_disconnected
-from scoter.live.api.records import Gap
-from scoter.live.records import Event
+from scoter.http.records import Gap
 
 _log = logging.getLogger(__name__)
 STREAM_HEADERS: Final = (
@@ -66,7 +65,7 @@ class Streams:
         pace: StreamTimings = StreamTimings(),  # noqa: B008  frozen
         encode: Callable[[Any], bytes] | None = None,
     ) -> None:
-        """``encode`` returns an event in the stream format; by default for events of the live service."""
+        """``encode`` returns an event in the stream format; by default as the event ``url``."""
         self._events = events
         self._encode = encode or frame
         self._most = most
@@ -222,7 +221,7 @@ def _position(number: int) -> bytes:
     return b"id: %d\n\n" % number
 
 
-def frame(event: Event) -> bytes:
+def frame(event: Any) -> bytes:
     """Return an event in the stream format."""
     return b"id: %d\nevent: url\ndata: %b\n\n" % (event.number, _encode(event))
 

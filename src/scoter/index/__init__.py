@@ -14,7 +14,4 @@
 - ``suggestions``  better spellings of queries
 - ``snippets``     the passages of pages that results show
 - ``search``       answers queries
-- ``nutch_writers``  translates Nutch's index-writers.xml and exchanges.xml
-- ``nutch_parameters``  translates the parameters of writers
-- ``nutch_routes``  translates the expressions of exchanges
 """

@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from scoter.core.metadata import Image, PageMetadata
 from scoter.core.url import Url
-from scoter.live.api.records import Archived, Instant
+from scoter.http.records import Instant
+from scoter.live.api.records import Archived
 
 
 class Priority(IntEnum):

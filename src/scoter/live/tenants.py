@@ -8,26 +8,14 @@ theirs. Records are shared by all tenants.
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Final
 
+from scoter.http.api_keys import DEFAULT_TENANT
 from scoter.live.records import Event, UrlRecord
 
-DEFAULT_TENANT: Final = ""
 # No client can send it: ids of messages are printable (``api.ONE_LINE``), and so are names of tenants.
 SEPARATOR: Final = "\x1f"
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
-_RESERVED: Final = frozenset({"other"})  # stands for many tenants in metrics
-
-
-def is_tenant_name(text: str) -> bool:
-    """Return whether a tenant can have this name.
-
-    >>> is_tenant_name("acme-2"), is_tenant_name("Acme Ltd."), is_tenant_name("")
-    (True, False, False)
-    """
-    return _NAME.fullmatch(text) is not None and text not in _RESERVED
 
 
 def scoped_id(tenant: str, message: str) -> str:

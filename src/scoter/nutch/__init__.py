@@ -1,14 +1,9 @@
-"""Reading crawls of Apache Nutch 1.x, and importing them.
+"""Everything about Apache Nutch 1.x: reading its crawls and configurations, and answering its commands.
 
-- ``codecs``         the compression codecs of Hadoop
-- ``sequence_file``  Hadoop's SequenceFile, also when it is damaged
-- ``writables``      Hadoop's encodings: numbers, texts, maps
-- ``records``        Nutch's records: CrawlDatum, Content, ParseData, Inlinks ...
-- ``layout``         where the files of a Nutch crawl are
-- ``reader``         files as records; counts what was read and what was not
-- ``captures``       Content as an exchange for the archive
-- ``parses``         ParseData as a row
-- ``tables``         the import of crawldb, linkdb and hostdb
-- ``segments``       the import of segments
-- ``job``            the whole import, and its report
+- ``crawl/``     its files, and the import of a crawl
+- ``settings/``  the translation of its configuration, and of the files that its plug-ins read
+- ``writers/``   the translation of its index-writers.xml and exchanges.xml
+- ``commands/``  its command lines, answered with ours
+
+The commands themselves are in ``cli``; ``cli.counterparts`` generates the page about everything of Nutch.
 """

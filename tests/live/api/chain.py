@@ -12,9 +12,9 @@ from tests.live.api.fakes import Bench
 
 from scoter.config.sections.live import WebSettings
 from scoter.http.access import AccessControl
-from scoter.http.metrics import LookupMetrics
 from scoter.http.proxy import CoreProxy
 from scoter.live.api.lookup_app import LookupApp
+from scoter.live.api.metrics import LookupMetrics
 
 
 class Chain:

@@ -17,12 +17,13 @@ from scoter.config.sections.live import LiveSettings
 from scoter.core.reply import Exchange, Fetched, Reply, Request
 from scoter.core.url import canonical
 from scoter.fetch.network.guard import Guard
-from scoter.http.metrics import Reading, ServiceMetrics
+from scoter.http.metrics import Reading
 from scoter.http.sessions import SessionAccess, Sessions
 from scoter.http.streams import Streams, StreamTimings
 from scoter.live.api.app import Api
 from scoter.live.api.history import StatisticsHistory
 from scoter.live.api.lookups import Lookup, UrlWaiters
+from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.api.services import Services
 from scoter.live.api.webhooks import callback_check
 from scoter.live.intake.acceptance import Acceptance

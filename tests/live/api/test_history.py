@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.live.api.fakes import Bench
 
-from scoter.http.metrics import ServiceMetrics
 from scoter.live.api.history import KEPT, StatisticsHistory
+from scoter.live.api.metrics import ServiceMetrics
 
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

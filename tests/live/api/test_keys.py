@@ -13,8 +13,8 @@ from tests.live.memory.stores import MemoryStores
 from scoter.errors import UsageError
 from scoter.http.access import AccessControl, needs_keys
 from scoter.http.api_keys import MOST_KEYS
+from scoter.http.records import Problem
 from scoter.live.api.lookup_app import LookupApp
-from scoter.live.api.records import Problem
 
 
 async def key(bench: Bench, *scopes: str, rate: float | None = None) -> tuple[str, str]:

@@ -13,8 +13,9 @@ from tests.live.reports.services import service
 from scoter.errors import UsageError
 from scoter.live.content.log_files import pieces
 from scoter.live.content.log_rows import LOG
-from scoter.live.reports.questions import QUESTIONS
-from scoter.live.reports.views import ALWAYS, Days, days, is_service, service_sql
+from scoter.live.reports.views import is_service, service_sql
+from scoter.reports.days import ALWAYS, Days, days
+from scoter.reports.questions import QUESTIONS
 
 MEMORY = 2**28
 TODAY = days("2026-11-05", "2026-11-05", NOON)

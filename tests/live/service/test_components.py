@@ -17,8 +17,9 @@ import pytest
 from scoter.config import load
 from scoter.core.url import canonical
 from scoter.errors import UsageError
-from scoter.http.metrics import Counter, Histogram, Reading, ServiceMetrics
+from scoter.http.metrics import Counter, Histogram, Reading
 from scoter.http.server import HttpServer, open_sockets
+from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.background import DEFECT
 from scoter.live.service.components import CoreComponents, live_config, readings
 from scoter.live.service.core import CoreProcess

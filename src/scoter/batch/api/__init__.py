@@ -1,6 +1,7 @@
 """The REST API for batch crawls, served by ``scoter ui``.
 
 - ``app``            the whole API, assembled, and its server: start here
+- ``records``        what it accepts and returns, and the records of ``progress.jsonl``
 - ``services``       what the handlers depend on, and errors as responses
 - ``handlers/``      the handlers, one module per subject
 - ``crawl_folder``   the crawls below a folder, and their locks
@@ -18,6 +19,4 @@
 - ``rows``           pages of rows, as JSON or Arrow
 - ``queries``        runs queries in processes of their own
 - ``query_process``  these processes
-
-The records of the API are in ``scoter.batch.api.records``.
 """

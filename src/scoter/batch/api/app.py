@@ -8,7 +8,6 @@ import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from scoter.batch.api.commands import CommandCatalogue
@@ -23,17 +22,14 @@ from scoter.batch.api.services import BatchServices, batch_problem
 from scoter.batch.api.summaries import Summaries
 from scoter.config import Config
 from scoter.errors import ScoterError
+from scoter.http.api_keys import ApiKeys
 from scoter.http.asgi import App, Cors
 from scoter.http.dispatcher import ApiDispatcher
-from scoter.http.handlers import sessions
+from scoter.http.handlers import keys, sessions, status
 from scoter.http.openapi import ApiInfo
+from scoter.http.records import Problem
 from scoter.http.server import HttpServer
 from scoter.http.sessions import SessionAccess, Sessions
-from scoter.live.api.handlers import admin, status
-from scoter.live.api.records import Problem
-from scoter.live.service.plan import ServiceFolder
-from scoter.live.sqlite.access import SqliteKeys
-from scoter.live.sqlite.database import ServiceDb
 from scoter.ui.files import Pages
 
 _log = logging.getLogger(__name__)
@@ -74,9 +70,9 @@ BATCH_ROUTES: Final = (
     sessions.show_session,
     sessions.open_session,
     sessions.end_session,
-    admin.list_keys,
-    admin.make_key,
-    admin.revoke_key,
+    keys.list_keys,
+    keys.make_key,
+    keys.revoke_key,
     status.metrics,
     status.health,
     status.ready,
@@ -110,14 +106,13 @@ class BatchServer:
         program: Sequence[str],
         config: Callable[[str], Config],
         *,
+        api_keys: ApiKeys,
+        sessions: Sessions,
         needs_keys: bool,
         any_host: bool = False,
     ) -> None:
         """``config`` returns the configuration of a crawl; for an empty name, that of the server."""
-        self._db = ServiceDb(ServiceFolder(folder.state).database)
         own = config("")
-        keys = SqliteKeys(self._db)
-        stored = Sessions(ServiceFolder(folder.state).sessions)
         job_runner = Jobs(folder, catalogue, program, share=own.web.share)
         hosts = HostTables()
         self.services = BatchServices(
@@ -131,13 +126,13 @@ class BatchServer:
             queries=Queries(folder.state / SPILL, share=own.web.share),
             config=config,
             access=SessionAccess(
-                keys,
-                stored,
+                api_keys,
+                sessions,
                 required=needs_keys,
                 any_host=any_host,
                 origins=own.web.cors_origins,
             ),
-            keys=keys,
+            keys=api_keys,
             web=own.web,
         )
         api = BatchApi(self.services)
@@ -166,7 +161,6 @@ class BatchServer:
             services.queries.close()
             with suppress(ScoterError):
                 await services.keys.note_uses()
-            self._db.close()
         return 0
 
     async def _note_uses(self) -> None:
@@ -180,8 +174,3 @@ class BatchServer:
             for job in self.services.jobs.reap():
                 _log.info("job %s (%s of %s): %s", job.id, job.command, job.crawl, job.state)
             await asyncio.sleep(1.0)
-
-
-def keys_folder(root: Path) -> ServiceFolder:
-    """Return the folder in which the keys for the crawls below a folder are stored."""
-    return ServiceFolder(CrawlFolder(root).state)

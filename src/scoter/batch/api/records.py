@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from scoter.live.api.records import ONE_LINE, Instant, UrlText
+from scoter.http.records import ONE_LINE, Instant, UrlText
 
 MAX_PAGE: Final = 1_000
 """Rows on one page of results."""

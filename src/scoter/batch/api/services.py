@@ -27,8 +27,8 @@ from scoter.errors import ConfigError, ScoterError, Unavailable, UrlError, Usage
 from scoter.http.api_keys import ApiKeys
 from scoter.http.metrics import Counter, Histogram, render
 from scoter.http.problems import UNAVAILABLE, problem
+from scoter.http.records import Problem
 from scoter.http.sessions import SessionAccess
-from scoter.live.api.records import Problem
 
 T = TypeVar("T")
 

@@ -1,1 +1,6 @@
-"""Handlers that both HTTP APIs have."""
+"""The handlers that both HTTP APIs have.
+
+- ``keys``      API keys
+- ``sessions``  sessions for browsers
+- ``status``    metrics, health checks and the OpenAPI document
+"""

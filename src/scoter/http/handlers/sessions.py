@@ -11,9 +11,9 @@ from scoter.http.access import KeyCheck
 from scoter.http.api_keys import ApiKey
 from scoter.http.asgi import NO_STORE, ApiRequest, ApiResponse
 from scoter.http.problems import problem
+from scoter.http.records import SessionInfo
 from scoter.http.routes import HandlerResult, ResponseSpec, route
 from scoter.http.sessions import LIFETIME, SessionAccess, is_behind_tls, session_cookie, session_secret
-from scoter.live.api.records import SessionInfo
 
 
 class SessionServices(Protocol):

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from scoter.http.dispatcher import ApiDispatcher
-from scoter.http.handlers import sessions
-from scoter.http.openapi import LIVE_API
-from scoter.live.api.handlers import admin, deliveries, events, fetch, messages, preview, status, urls
+from scoter.http.handlers import keys, sessions, status
+from scoter.http.openapi import ApiInfo
+from scoter.live.api.handlers import deliveries, domains, events, fetch, messages, preview, statistics, urls
+from scoter.live.api.lookups import LookupResults
+from scoter.live.api.records import SCHEMA_RULES, Missing
 from scoter.live.api.services import Services
 
+LIVE_API: Final = ApiInfo(
+    "Scoter",
+    "Submit links, and get the pages that they lead to.",
+    rules=SCHEMA_RULES,
+    mixed={LookupResults: ("results", Missing)},
+)
 ROUTES: Final = (
     messages.submit,
     preview.preview,
@@ -17,20 +25,20 @@ ROUTES: Final = (
     urls.look_up_many,
     fetch.fetch,
     events.listen,
-    admin.list_domains,
-    admin.show_domain,
-    admin.set_domain,
+    domains.list_domains,
+    domains.show_domain,
+    domains.set_domain,
     deliveries.list_deliveries,
     deliveries.resend_delivery,
-    admin.list_keys,
-    admin.make_key,
-    admin.revoke_key,
+    keys.list_keys,
+    keys.make_key,
+    keys.revoke_key,
     sessions.show_session,
     sessions.open_session,
     sessions.end_session,
-    status.stats,
-    status.history,
-    status.activity,
+    statistics.stats,
+    statistics.history,
+    statistics.activity,
     status.metrics,
     status.health,
     status.ready,

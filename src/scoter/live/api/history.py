@@ -13,7 +13,8 @@ from typing import Final
 
 import msgspec
 
-from scoter.http.metrics import ServiceMetrics, share_within
+from scoter.http.metrics import share_within
+from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.api.records import HistoryPoint, StageTimes
 
 _log = logging.getLogger(__name__)

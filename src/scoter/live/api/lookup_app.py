@@ -15,10 +15,10 @@ from scoter.errors import ScoterError
 from scoter.http.access import AccessControl
 from scoter.http.asgi import HEALTHY, ApiResponse, App, Fields, Receive, Scope, Send, decline_other, send_reply
 from scoter.http.inputs import read_json
-from scoter.http.metrics import LookupMetrics
 from scoter.http.problems import UNAVAILABLE, problem, refusal, reply_of
+from scoter.http.records import Problem
 from scoter.live.api.lookups import NOT_A_URL, Lookup, lookup_decoder, not_changed
-from scoter.live.api.records import Problem
+from scoter.live.api.metrics import LookupMetrics
 
 _ONE_PATH: Final = b"/v1/urls"
 _MANY_PATH: Final = b"/v1/urls/lookup"

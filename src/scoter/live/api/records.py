@@ -1,34 +1,24 @@
 """The records of the live service's HTTP API: what it accepts and what it returns.
 
-The server (``scoter.http``) and the client (``scoter.client``) share them. ``UrlRecord`` and ``Event``, which the API
+The server and the client (``scoter.client``) share them. ``UrlRecord`` and ``Event``, which the API
 also returns, are in ``scoter.live.records``. Keep this module cheap to import: it needs msgspec only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from scoter.http.records import DURATION, ONE_LINE, Instant, UrlText
+
 MAX_URLS: Final = 300
 """URLs in one lookup."""
 MAX_MESSAGES: Final = 1_000
 MAX_WAIT: Final = 30.0
-LONGEST_URL: Final = 8_192
-LONGEST_KEY_NAME: Final = 200
 
-ONE_LINE: Final = r"^[^\x00-\x1f\x7f]+(?![\s\S])"
-TENANT: Final = r"^([a-z0-9][a-z0-9_-]{0,62})?(?![\s\S])"
-DURATION: Final = r"^[0-9]{1,5}(\.[0-9]{1,3})?(ms|s|m)?(?![\s\S])"
-PATTERN_MESSAGES: Final = {
-    ONE_LINE: "Expected a single line of text without control characters",
-    TENANT: "Expected lower-case letters, digits, hyphens and underscores, at most 63",
-    DURATION: "Expected a duration such as 500ms, 5s or 1m",
-}
-"""The error messages for texts that do not match a pattern."""
 
 Urgency: TypeAlias = Annotated[
     Literal["person", "normal", "bulk"], Meta(description="Who is waiting: a person, a program, or nobody.")
@@ -40,22 +30,8 @@ BodyForm: TypeAlias = Annotated[
         " archive, or not at all."
     ),
 ]
-KeyScope: TypeAlias = Literal["read", "submit", "admin"]
-"""What an API key allows; ``admin`` includes the others."""
 
-Instant: TypeAlias = Annotated[datetime, Meta(extra_json_schema={"format": "date-time"})]
-"""A point in time, always with its time zone."""
 
-# The formats are our own names: a schema cannot express what a WHATWG URL is, or which URLs may receive callbacks.
-UrlText = Annotated[
-    str,
-    Meta(
-        min_length=1,
-        max_length=LONGEST_URL,
-        description="A URL, in any spelling.",
-        extra_json_schema={"format": "url"},
-    ),
-]
 # One of several: an invalid URL is reported on its own, and the others are still accepted.
 ListedUrl = Annotated[str, Meta(description="A URL, in any spelling.", extra_json_schema={"format": "url"})]
 CallbackUrl = Annotated[
@@ -70,23 +46,6 @@ MessageId = Annotated[
     str, Meta(min_length=1, max_length=200, pattern=ONE_LINE, description="The sender's own ID for the message.")
 ]
 WaitText = Annotated[str, Meta(pattern=DURATION, description="How long to wait, such as 5s; at most 30 s.")]
-
-
-class Problem(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is wrong, where, and when to retry (RFC 9457).
-
-    ``where`` is the JSON pointer of a field of the body, or a question mark and the name of a parameter. ``accepted``
-    lists the values that are accepted there, or the names of the fields.
-    """
-
-    type: str
-    title: str
-    status: int
-    detail: str = ""
-    where: str = ""
-    accepted: tuple[str, ...] = ()
-    retry_after: float | None = None
-    domain: str = ""
 
 
 class Submission(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -232,25 +191,12 @@ class FetchAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: float = 0.0
 
 
-class EventsQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where to start: after this event number. Without it and without Last-Event-ID, at the next new event."""
-
-    after: Annotated[int, Meta(ge=0, le=2**62)] | None = None
-
-
 class StreamedEvent(Struct, frozen=True):
     """One event of the stream: ``data`` is JSON, an ``Event`` if ``event`` is ``url``, otherwise a ``Gap``."""
 
     id: Annotated[str, Meta(pattern="^[0-9]+$")]
     event: Literal["url", "gap"]
     data: str
-
-
-class Gap(Struct, frozen=True):
-    """Events after ``after`` are no longer kept; the stream continues with ``first``."""
-
-    after: int
-    first: int
 
 
 class DomainRule(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -351,47 +297,6 @@ class DomainChange(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     note: Annotated[str, Meta(max_length=500)] = ""
 
 
-class KeyOrder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An API key to create; ``rate`` is in requests per second, unlimited if omitted."""
-
-    name: Annotated[
-        str, Meta(min_length=1, max_length=LONGEST_KEY_NAME, pattern=ONE_LINE, description="Who uses the key.")
-    ]
-    scopes: Annotated[tuple[KeyScope, ...], Meta(min_length=1, max_length=3)]
-    rate: Annotated[float, Meta(gt=0, le=1_000_000)] | None = None
-    tenant: Annotated[str, Meta(pattern=TENANT, description="Whose messages, events and deliveries the key sees.")] = ""
-
-
-class KeyInfo(Struct, frozen=True, kw_only=True):
-    """An API key without its token; ``rate`` in requests per second, ``None`` if unlimited."""
-
-    id: str
-    name: str
-    scopes: tuple[str, ...]
-    rate: float | None
-    created: Instant
-    last_used: Instant | None
-    tenant: str = ""
-
-
-class NewKey(KeyInfo, frozen=True, kw_only=True):
-    """A new API key with its token, which is shown only once."""
-
-    token: str
-
-
-class KeyList(Struct, frozen=True):
-    """All API keys, oldest first."""
-
-    keys: list[KeyInfo]
-
-
-class Health(Struct, frozen=True):
-    """The process responds."""
-
-    status: Literal["ok"] = "ok"
-
-
 class StageTimes(Struct, frozen=True):
     """How often a stage ran, and upper bounds in seconds for the median and the 99th percentile."""
 
@@ -423,15 +328,6 @@ class HistoryQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The time after which to start; all points if omitted."""
 
     after: Instant | None = None
-
-
-class SessionInfo(Struct, frozen=True, kw_only=True):
-    """Who is logged in: the name and scopes of the key, and when the session ends."""
-
-    name: str
-    scopes: tuple[str, ...]
-    expires: Instant | None
-    needs_key: bool
 
 
 class Statistics(Struct, frozen=True, kw_only=True):

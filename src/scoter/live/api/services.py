@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from scoter.config.sections.live import WebSettings
 from scoter.http.api_keys import ApiKeys
-from scoter.http.metrics import ServiceMetrics
 from scoter.http.sessions import SessionAccess
 from scoter.http.shares import ApiShares
 from scoter.http.streams import Streams
 from scoter.live.api.history import StatisticsHistory
 from scoter.live.api.lookups import Lookup, UrlWaiters
+from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.api.records import DomainActivity
 from scoter.live.intake.acceptance import TakeResult
 from scoter.live.ports import ContentStore, Deliveries, DomainRuleStore, Fetching

@@ -33,7 +33,7 @@ from scoter.fetch.network.resolver import CachingResolver, DnsResolver, NotResol
 from scoter.fetch.protocols.curl_loop import CurlLoop
 from scoter.fetch.protocols.sites import route
 from scoter.fetch.protocols.transfers import TransferLimits, TransferRequest
-from scoter.http.metrics import ServiceMetrics
+from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.ports import Deliveries, Delivery
 
 _log = logging.getLogger(__name__)

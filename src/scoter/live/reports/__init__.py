@@ -1,5 +1,4 @@
-"""Reports about a service: SQL over its log.
+"""The log of a service for reports.
 
-- ``views``      the log as SQL views, and ranges of days
-- ``questions``  the named reports
+- ``views``  the log as SQL views; ``scoter.reports`` has the named reports over them
 """

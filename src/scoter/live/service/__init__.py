@@ -6,7 +6,6 @@
 - ``core``             the core process: pipeline, stores, and the whole API on a Unix socket
 - ``components``       assembles the core, and its metrics
 - ``cleanup``          what the core removes over time
-- ``admission``        checks before acceptance, and cached domain rules
 - ``lookup_process``   the processes on the public port: they answer lookups and forward the rest to the core
 - ``metrics_channel``  how they report their metrics to the core
 - ``keys``             manages API keys through the service's directory

@@ -16,13 +16,14 @@ from msgspec.structs import replace
 from scoter.config import Config
 from scoter.fetch.network.guard import Guard
 from scoter.fetch.protocols.request_headers import user_agent
-from scoter.http.metrics import Reading, ServiceMetrics
+from scoter.http.metrics import Reading
 from scoter.http.sessions import SessionAccess, Sessions
 from scoter.http.shares import ApiShares
 from scoter.http.streams import Streams
 from scoter.live.api.app import Api
 from scoter.live.api.history import StatisticsHistory
 from scoter.live.api.lookups import Lookup, UrlWaiters
+from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.api.services import Services
 from scoter.live.api.webhooks import CurlPoster, Webhooks, callback_check
 from scoter.live.clock import utc_now

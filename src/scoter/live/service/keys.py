@@ -7,12 +7,11 @@ from contextlib import asynccontextmanager
 from typing import Final, get_args
 
 from scoter.errors import UsageError, nearest
-from scoter.http.api_keys import MOST_KEYS, ApiKey
-from scoter.live.api.records import LONGEST_KEY_NAME, KeyScope
+from scoter.http.api_keys import MOST_KEYS, ApiKey, is_tenant_name
+from scoter.http.records import LONGEST_KEY_NAME, KeyScope
 from scoter.live.service.plan import ServiceFolder
 from scoter.live.sqlite.access import ExternalDatabase, SqliteKeyReader, SqliteKeys
 from scoter.live.sqlite.database import DatabaseReader, ServiceDb
-from scoter.live.tenants import is_tenant_name
 
 SCOPES: Final = get_args(KeyScope)
 

@@ -12,11 +12,11 @@ from functools import partial
 
 from scoter.http.access import AccessControl
 from scoter.http.asgi import App, Cors
-from scoter.http.metrics import LookupMetrics
 from scoter.http.proxy import CoreProxy
 from scoter.http.server import HttpServer
 from scoter.live.api.lookup_app import LookupApp
 from scoter.live.api.lookups import Lookup
+from scoter.live.api.metrics import LookupMetrics
 from scoter.live.background import VitalTasks
 from scoter.live.intake.checks import is_pending
 from scoter.live.service.metrics_channel import send_metrics

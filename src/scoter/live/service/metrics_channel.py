@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from scoter.http.access import AccessControl
-from scoter.http.metrics import LookupMetrics, MetricsReport, ServiceMetrics
+from scoter.live.api.metrics import LookupMetrics, MetricsReport, ServiceMetrics
 from scoter.live.sqlite.health import DatabaseHealth
 
 REPORT_INTERVAL: Final = 1.0

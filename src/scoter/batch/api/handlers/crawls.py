@@ -20,8 +20,8 @@ from scoter.batch.crawldir.progress import read_points
 from scoter.errors import ScoterError
 from scoter.http.asgi import ApiRequest, ApiResponse
 from scoter.http.problems import problem
+from scoter.http.records import EventsQuery
 from scoter.http.routes import HandlerResult, ResponseSpec, route
-from scoter.live.api.records import EventsQuery
 
 CRAWL_PATH: Final = "/v1/crawls/{name}"
 _MOST_DIGITS: Final = 18

@@ -29,8 +29,8 @@ from scoter.http.asgi import ApiRequest, ApiResponse
 from scoter.http.problems import problem
 from scoter.http.routes import HandlerResult, ResponseSpec, route
 from scoter.index.search import Searcher
-from scoter.live.reports.questions import QUESTIONS, Question
-from scoter.live.reports.views import days
+from scoter.reports.days import days
+from scoter.reports.questions import QUESTIONS, Question
 
 _FORMS: Final = (ARROW, CSV, PARQUET)
 _ROWS: Final = ResponseSpec("The rows.", SqlResult, others=_FORMS)

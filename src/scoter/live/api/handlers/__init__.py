@@ -5,8 +5,7 @@
 - ``preview``     previews in one call
 - ``fetch``       direct fetches
 - ``events``      event streams
-- ``status``      statistics, metrics, health checks and the OpenAPI document
-- ``sessions``    sessions for browsers
+- ``statistics``  statistics and activity
 - ``deliveries``  webhook deliveries
-- ``admin``       domain rules and API keys
+- ``domains``     domain rules
 """

@@ -7,9 +7,10 @@ from typing import Final
 
 from scoter.http.asgi import ApiRequest, ApiStream, Caller, Receive, Send
 from scoter.http.problems import problem
+from scoter.http.records import EventsQuery
 from scoter.http.routes import HandlerResult, ResponseSpec, route
 from scoter.http.streams import STREAM_HEADERS
-from scoter.live.api.records import EventsQuery, StreamedEvent
+from scoter.live.api.records import StreamedEvent
 from scoter.live.api.services import Services
 
 _MOST_DIGITS: Final = 18

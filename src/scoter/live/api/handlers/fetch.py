@@ -15,8 +15,9 @@ from scoter.errors import UrlError
 from scoter.fetch.decode import content_codings, decode
 from scoter.http.asgi import ApiRequest, ApiResponse
 from scoter.http.problems import problem
+from scoter.http.records import Problem
 from scoter.http.routes import HandlerResult, ResponseSpec, route
-from scoter.live.api.records import Archived, FetchAnswer, FetchHop, FetchOrder, Problem
+from scoter.live.api.records import Archived, FetchAnswer, FetchHop, FetchOrder
 from scoter.live.api.services import Services
 from scoter.live.ports import ContentStore
 from scoter.live.records import Priority

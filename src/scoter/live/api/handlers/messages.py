@@ -12,8 +12,9 @@ import msgspec
 
 from scoter.http.asgi import ApiRequest, ApiResponse
 from scoter.http.problems import problem, retry_header
+from scoter.http.records import Problem
 from scoter.http.routes import HandlerResult, ResponseSpec, route
-from scoter.live.api.records import Outcome, Problem, Receipt, Receipts, Submission, Submissions
+from scoter.live.api.records import Outcome, Receipt, Receipts, Submission, Submissions
 from scoter.live.api.services import Services
 from scoter.live.intake.acceptance import Overloaded, TakeResult
 from scoter.live.records import Message, Priority

@@ -12,12 +12,13 @@ from scoter.core.url import canonical
 from scoter.errors import UrlError
 from scoter.http.asgi import NO_STORE, ApiRequest, ApiResponse, Caller
 from scoter.http.problems import problem
+from scoter.http.records import Problem
 from scoter.http.routes import HandlerResult, ResponseSpec, route
 from scoter.live.api.handlers.fetch import follow
 from scoter.live.api.handlers.messages import overloaded, take
 from scoter.live.api.handlers.urls import wait_seconds
 from scoter.live.api.lookups import NOT_A_URL, canonical_text, not_changed
-from scoter.live.api.records import FetchOrder, Outcome, PendingUrl, PreviewQuery, Problem, Submission
+from scoter.live.api.records import FetchOrder, Outcome, PendingUrl, PreviewQuery, Submission
 from scoter.live.api.services import Services
 from scoter.live.records import Preview, UrlRecord
 

@@ -18,7 +18,7 @@ from typing import Final
 from scoter.errors import ScoterError
 from scoter.fetch.network.guard import Guard
 from scoter.heap import collect_less, keep_memory
-from scoter.http.metrics import Reading, ServiceMetrics
+from scoter.http.metrics import Reading
 from scoter.http.server import HttpServer
 from scoter.http.sessions import SessionAccess
 from scoter.http.shares import ApiShares
@@ -26,6 +26,7 @@ from scoter.http.streams import Streams
 from scoter.live.api.app import Api
 from scoter.live.api.history import StatisticsHistory
 from scoter.live.api.lookups import Lookup, UrlWaiters
+from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.api.services import Services
 from scoter.live.api.webhooks import CurlPoster, Webhooks, callback_check
 from scoter.live.content.log import FetchLog

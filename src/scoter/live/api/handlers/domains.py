@@ -1,32 +1,20 @@
-"""Domain rules and API keys, changed while the service runs."""
+"""Domain rules, changed while the service runs."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, Final
 
 import msgspec
 
 from scoter.core.domain import registered_domain
 from scoter.core.url import canonical
 from scoter.errors import UrlError
-from scoter.http.api_keys import MOST_KEYS, ApiKey
-from scoter.http.asgi import NO_STORE, ApiRequest, ApiResponse
+from scoter.http.asgi import ApiRequest, ApiResponse
 from scoter.http.problems import problem
+from scoter.http.records import Problem
 from scoter.http.routes import HandlerResult, ResponseSpec, route
-from scoter.live.api.records import (
-    DomainChange,
-    DomainList,
-    DomainRule,
-    DomainsQuery,
-    KeyInfo,
-    KeyList,
-    KeyOrder,
-    NewKey,
-    Problem,
-)
+from scoter.live.api.records import DomainChange, DomainList, DomainRule, DomainsQuery
 from scoter.live.api.services import Services
-from scoter.live.tenants import is_tenant_name
 
 _DOMAIN_PATH = "/v1/domains/{domain}"
 _ADDRESS = re.compile(r"^\[[0-9A-Fa-f:.]+\]$")
@@ -87,52 +75,3 @@ def registered_name(text: str) -> str | Problem:
         detail = f"Rules apply to registered domains: {url.host} belongs to {domain}."
         return problem(422, "not-registered", "This is not a registered domain.", detail, where="/domain")
     return domain
-
-
-_KEYS_PATH: Final = "/v1/keys"
-# Managing keys always requires a key with the scope admin. A token is shown once: no cache may keep it.
-
-
-@route(
-    "GET", _KEYS_PATH, {200: ResponseSpec("All keys, without their tokens.", KeyList)}, scope="admin", needs_key=True
-)
-async def list_keys(services: Services, call: ApiRequest[None]) -> HandlerResult:
-    """List the API keys."""
-    await services.keys.note_uses()
-    return ApiResponse(msgspec.json.encode(KeyList([KeyInfo(**_facts(key)) for key in services.keys.all()])))
-
-
-@route(
-    "POST",
-    _KEYS_PATH,
-    {201: ResponseSpec("The key with its token.", NewKey)},
-    scope="admin",
-    needs_key=True,
-    body=KeyOrder,
-    problems=(409,),
-)
-async def make_key(services: Services, call: ApiRequest[KeyOrder]) -> HandlerResult:
-    """Create an API key; its token is shown only once."""
-    order = call.body
-    if len(services.keys.all()) >= MOST_KEYS:
-        return problem(409, "too-many-keys", f"There are already {MOST_KEYS:,} keys.", "Revoke some of them.")
-    if order.tenant and not is_tenant_name(order.tenant):
-        return problem(422, "invalid", "This name of a tenant is reserved.", where="/tenant")
-    scopes = tuple(dict.fromkeys(order.scopes))
-    key, token = await services.keys.create(order.name, scopes, order.rate, order.tenant)
-    return ApiResponse(msgspec.json.encode(NewKey(**_facts(key), token=token)), 201, headers=NO_STORE)
-
-
-@route("DELETE", _KEYS_PATH + "/{id}", {200: ResponseSpec("The revoked key.", KeyInfo)}, scope="admin", needs_key=True)
-async def revoke_key(services: Services, call: ApiRequest[None]) -> HandlerResult:
-    """Revoke an API key at once."""
-    identity = call.path["id"]
-    found = next((key for key in services.keys.all() if key.id == identity), None)
-    if found is None or not await services.keys.revoke(identity):
-        return problem(404, "no-such-key", "There is no such key.")
-    return ApiResponse(msgspec.json.encode(KeyInfo(**_facts(found))))
-
-
-def _facts(key: ApiKey) -> dict[str, Any]:
-    names = ("id", "name", "scopes", "rate", "created", "last_used", "tenant")
-    return {name: getattr(key, name) for name in names}

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from scoter.core.extract import LONGEST
-from scoter.live.api.records import LONGEST_URL
+from scoter.http.records import LONGEST_URL
 
 
 def test_longest_url_is_the_one_the_crawler_accepts() -> None:
@@ -18,4 +18,11 @@ def test_importing_the_records_loads_no_other_package() -> None:
 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
-    assert loaded.split() == ["scoter", "scoter.live.api.records"]
+    assert loaded.split() == [
+        "scoter",
+        "scoter.http",
+        "scoter.http.records",
+        "scoter.live",
+        "scoter.live.api",
+        "scoter.live.api.records",
+    ]
