@@ -20,8 +20,8 @@ from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untype
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.worker.outcomes import OutcomeWriter
 from scoter.batch.worker.pages import PageProcessor
-from scoter.batch.worker.parts import FetchPart
 from scoter.batch.worker.records import RequestContext, decode_context, encode_context
+from scoter.batch.worker.segment_part import FetchPart
 from scoter.config import load
 from scoter.core.reply import Failed, Fetched, Moved, NotModified, Reason, Reply, Request, Truncation
 from scoter.core.url import canonical

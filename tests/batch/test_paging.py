@@ -24,8 +24,8 @@ from scoter.batch.jobs.readseg import entry_json, entry_lines, find_entries
 from scoter.batch.jobs.sql import sql
 from scoter.batch.jobs.updatedb import updatedb
 from scoter.batch.worker.pages import PageProcessor
-from scoter.batch.worker.parts import ParsedPart, _struct_lists
 from scoter.batch.worker.records import PageRows
+from scoter.batch.worker.segment_part import ParsedPart, _struct_lists
 from scoter.config import load
 from scoter.core.datum import CrawlDatum, DbStatus
 from scoter.core.metadata import Author, Image, PageMetadata

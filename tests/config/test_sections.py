@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from scoter.config.sections import SECTIONS, Config, fields
+from scoter.config.setting_values import accepts, read, write
 from scoter.config.settings import Field
 from scoter.config.sources import GivenValue, SettingOrigin
-from scoter.config.values import accepts, read, write
 from scoter.nutch.settings.names import NO_COUNTERPART
 from scoter.nutch.settings.translation import import_nutch
 

@@ -21,7 +21,7 @@ from scoter.fetch.fetcher import Fetcher
 from scoter.fetch.network.guard import Guard
 from scoter.fetch.network.resolver import Answer, CachingResolver
 from scoter.fetch.protocols.dispatch import Protocols
-from scoter.fetch.queues.keys import QueueKeys
+from scoter.fetch.queues.queue_keys import QueueKeys
 
 
 async def test_every_request_reaches_the_sink_once() -> None:

@@ -19,7 +19,7 @@ from scoter.fetch.network.guard import Guard
 from scoter.fetch.network.resolver import Answer as Answered
 from scoter.fetch.progress import ProgressPublishers, Snapshot
 from scoter.fetch.protocols.dispatch import Protocols
-from scoter.fetch.queues.keys import QueueKeys
+from scoter.fetch.queues.queue_keys import QueueKeys
 
 
 async def _held(fake: Fake, sink: Sink, asked: list[str], active: int) -> tuple[Fetcher, asyncio.Task[Snapshot]]:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from scoter.core.reply import Failed
-from scoter.fetch.queues.keys import KeyLookups
+from scoter.fetch.queues.queue_keys import KeyLookups
 
 
 class Names:

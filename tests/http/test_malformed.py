@@ -15,7 +15,7 @@ from tests.live.api.client import Exchanging
 from tests.live.api.fakes import Bench
 
 from scoter.config.sections.live import WebSettings
-from scoter.live.intake.acceptance import TakeResult
+from scoter.live.intake.messages import TakeResult
 
 JSON = ("Content-Type", "application/json")
 ONE_LINE = "Expected a single line of text without control characters"

@@ -13,7 +13,7 @@ from tests.live.service.running import Service, pages, service
 from tests.ui.browsing import Browsing, axe_source, browsing, serious_findings
 from tests.ui.hostile_site import hostile_site
 
-from scoter.live.service.keys import make_key
+from scoter.live.service.api_keys import make_key
 from scoter.live.service.plan import ServiceFolder
 from scoter.simweb import WebSpec, running
 

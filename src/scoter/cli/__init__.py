@@ -11,7 +11,7 @@ What commands share:
 - ``own_settings`` which settings of crawl directories this user has recorded
 - ``output``       messages, colours, widths and the status line
 - ``results``      prints tables, JSON and CSV, and writes dumps to files
-- ``keys``         options that create, list and revoke API keys
+- ``api_keys``     options that create, list and revoke API keys
 - ``job_commands``  the commands that ``ui`` can run as jobs, derived from their options
 - ``parsecheck/``  how ``parsechecker`` and ``indexchecker`` examine a document
 

@@ -7,8 +7,8 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from scoter.cli.api_keys import key_line, key_object
 from scoter.cli.invocation import NOTHING_TO_DO, invocation
-from scoter.cli.keys import key_line, key_object
 from scoter.cli.output import note, print_json
 from scoter.errors import UsageError
 
@@ -67,7 +67,7 @@ async def _manage_keys(
 ) -> int:
     from scoter.live.kafka.access import CassandraKeys
     from scoter.live.kafka.cassandra import CassandraSession
-    from scoter.live.service.keys import check_tenant, parse_scopes
+    from scoter.live.service.api_keys import check_tenant, parse_scopes
 
     async with CassandraSession(invocation().config.cassandra) as session:
         keys = CassandraKeys(session)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scoter.cli.api_keys import key_options, manage_keys, without_keys_warning
 from scoter.cli.invocation import agent_option, invocation, setting_option
-from scoter.cli.keys import key_options, manage_keys, without_keys_warning
 from scoter.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def _serve(folder: ServiceFolder, host: str, port: int, with_keys: bool, without
     from scoter.fetch.protocols.request_headers import user_agent
     from scoter.http.access import needs_keys
     from scoter.http.server import open_sockets
-    from scoter.live.service.keys import known_keys, upgrade_database
+    from scoter.live.service.api_keys import known_keys, upgrade_database
     from scoter.live.service.plan import ServicePlan
     from scoter.live.service.process import configure_logging
     from scoter.live.service.supervisor import Supervisor

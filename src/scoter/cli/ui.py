@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scoter.cli.api_keys import key_options, manage_keys, without_keys_warning
 from scoter.cli.invocation import Invocation, invocation
-from scoter.cli.keys import key_options, manage_keys, without_keys_warning
 from scoter.cli.output import note, print_json
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def command(folder: str, host: str, port: int, **keys: Any) -> int:
     from scoter.http.access import needs_keys
     from scoter.http.server import open_sockets
     from scoter.http.sessions import Sessions
-    from scoter.live.service.keys import known_keys, upgrade_database
+    from scoter.live.service.api_keys import known_keys, upgrade_database
     from scoter.live.service.process import configure_logging
     from scoter.live.sqlite.access import SqliteKeys
     from scoter.live.sqlite.database import ServiceDb

@@ -4,7 +4,7 @@
 - ``settings``      how a setting is declared
 - ``load``          reads a configuration; also the tables ``[plugin.NAME]``
 - ``sources``       where values come from: file, environment, flags
-- ``values``        reads and writes the value of a setting
+- ``setting_values``  reads and writes the value of a setting
 - ``units``         durations, sizes, port ranges and networks
 - ``named_files``   reads the files of lines that settings name
 - ``trust``         which settings others may set

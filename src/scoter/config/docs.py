@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from scoter.config.sections import SECTIONS
+from scoter.config.setting_values import accepts
 from scoter.config.settings import Field, fields_of
 from scoter.config.show import has_default_of_leader, written_default
-from scoter.config.values import accepts
 
 PAGE = Path("docs/settings.md")
 

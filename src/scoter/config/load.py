@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from scoter.config.sections import SECTIONS, Config, fields
+from scoter.config.setting_values import VALUE_FORMATS, accepts, read, write
 from scoter.config.settings import Field, fields_of
 from scoter.config.sources import (
     DEFAULT,
@@ -27,7 +28,6 @@ from scoter.config.sources import (
     given_in_flags,
 )
 from scoter.config.trust import settable_by_others
-from scoter.config.values import VALUE_FORMATS, accepts, read, write
 from scoter.errors import ConfigError, PluginError, nearest
 
 _MOST_MISTAKES: Final = 20

@@ -11,9 +11,9 @@ import msgspec
 
 from scoter.config.load import Loaded, plugin_key
 from scoter.config.sections import SECTIONS, fields
+from scoter.config.setting_values import accepts, quoted, read, write
 from scoter.config.settings import Field, fields_of
 from scoter.config.sources import DEFAULT, GivenValue
-from scoter.config.values import accepts, quoted, read, write
 from scoter.secrets import has_secret, sounds_secret
 
 _WIDTH = 100

@@ -30,7 +30,7 @@ and tested over its whole range. An import contract enforces this.
 - ``rule_lines``      what all rule files have in common
 - ``csv_cells``       cells that spreadsheets open safely
 - ``pattern``         regular expressions that cannot hang
-- ``dialect``         Java's regular expressions, translated for RE2 and ``regex``
+- ``java_regex``      Java's regular expressions, translated for RE2 and ``regex``
 - ``expr/``           the expression language that selects records
 - ``bounded``         a map of bounded size (LRU)
 - ``dates``           parses dates and durations

@@ -18,7 +18,7 @@ import re2  # type: ignore[import-untyped]
 import regex  # type: ignore[import-untyped]
 from msgspec import Struct
 
-from scoter.core.dialect import Translation, translate
+from scoter.core.java_regex import Translation, translate
 
 LONGEST_TEXT: Final = 65_536
 SHORTEST_LIMIT: Final = 4_096

@@ -31,8 +31,8 @@ from scoter.fetch.progress import FetchRates, ProgressPublishers, Snapshot
 from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.queues.feeder import Feeder
 from scoter.fetch.queues.holds import KeptHolds
-from scoter.fetch.queues.keys import KeyLookups, QueueKeys
 from scoter.fetch.queues.policy import Policy, policies_of
+from scoter.fetch.queues.queue_keys import KeyLookups, QueueKeys
 from scoter.fetch.queues.scheduler import SlotScheduler
 from scoter.fetch.queues.slots import UNUSED, Capacity, QueueRefusal
 from scoter.fetch.robots import RobotsFilter

@@ -66,7 +66,7 @@ class TokenBucket(Struct):
         )
 
 
-class Admission(Struct, frozen=True):
+class AccessDecision(Struct, frozen=True):
     """Whether a request is admitted: with which key, or why not; ``fields`` tell a client its rate limit."""
 
     key: ApiKey | None = None
@@ -74,7 +74,7 @@ class Admission(Struct, frozen=True):
     fields: HeaderFields = ()
 
 
-_OPEN: Final = Admission()
+_OPEN: Final = AccessDecision()
 
 
 class AccessControl:
@@ -114,7 +114,7 @@ class AccessControl:
         taken, self._admitted = self._admitted, {}
         return taken
 
-    def admit(self, headers: Fields, needed: KeyScope | None, method: str = "GET") -> Admission:
+    def admit(self, headers: Fields, needed: KeyScope | None, method: str = "GET") -> AccessDecision:
         """Decide about a request; ``needed`` is the scope that it requires, ``None`` for a public route."""
         if needed is None:
             return _OPEN
@@ -126,20 +126,20 @@ class AccessControl:
                 site = value
             elif name == b"authorization":
                 if token is not None:
-                    return Admission(refusal=_UNAUTHORIZED)
+                    return AccessDecision(refusal=_UNAUTHORIZED)
                 token = value
             elif name == b"host":
                 host = value
         if token is None:
             if self.needs_key:
-                return Admission(refusal=_UNAUTHORIZED)
+                return AccessDecision(refusal=_UNAUTHORIZED)
             is_local = self._any_host or host is None or is_loopback_host(host)
             if not is_local:
-                return Admission(refusal=_MISDIRECTED)
-            return Admission(refusal=FOREIGN) if self._is_foreign(origin, site, host or b"") else _OPEN
+                return AccessDecision(refusal=_MISDIRECTED)
+            return AccessDecision(refusal=FOREIGN) if self._is_foreign(origin, site, host or b"") else _OPEN
         scheme, _, secret = token.partition(b" ")
         if scheme.lower() != b"bearer":
-            return Admission(refusal=_UNAUTHORIZED)
+            return AccessDecision(refusal=_UNAUTHORIZED)
         return self.admit_key(self._keys.check(secret.strip().decode("latin-1")), needed)
 
     def is_configured(self, origin: bytes) -> bool:
@@ -155,18 +155,18 @@ class AccessControl:
             return True
         return origin is not None and not is_same_origin(origin.decode("latin-1"), host.decode("latin-1"))
 
-    def admit_key(self, key: ApiKey | None, needed: KeyScope) -> Admission:
+    def admit_key(self, key: ApiKey | None, needed: KeyScope) -> AccessDecision:
         """Decide about a request by its key; ``None`` if that is unknown."""
         if key is None:
-            return Admission(refusal=_UNKNOWN)
+            return AccessDecision(refusal=_UNKNOWN)
         if needed not in key.scopes and "admin" not in key.scopes:
             detail = f"This requires a key with the scope {needed}."
-            return Admission(key, problem(403, "scope", "The key does not allow this.", detail))
+            return AccessDecision(key, problem(403, "scope", "The key does not allow this.", detail))
         return self._limited(key)
 
-    def _limited(self, key: ApiKey) -> Admission:
+    def _limited(self, key: ApiKey) -> AccessDecision:
         if key.rate is None or key.rate <= 0:
-            return Admission(key)
+            return AccessDecision(key)
         now = self._clock()
         bucket = self._buckets.get(key.id)
         rate = key.rate
@@ -177,9 +177,9 @@ class AccessControl:
         later = bucket.take(now)
         if not later:
             self._admitted[key.id] = self._admitted.get(key.id, 0) + 1
-            return Admission(key, fields=bucket.fields())
+            return AccessDecision(key, fields=bucket.fields())
         exceeded = problem(429, "key-rate", "The key exceeds its rate limit.", retry_after=later)
-        return Admission(key, exceeded, bucket.fields())
+        return AccessDecision(key, exceeded, bucket.fields())
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ import msgspec
 
 from scoter.config.sections.live import WebSettings
 from scoter.errors import Defect, ScoterError, Unavailable
-from scoter.http.access import KEY_NEEDED, AccessControl, Admission
+from scoter.http.access import KEY_NEEDED, AccessControl, AccessDecision
 from scoter.http.asgi import (
     ApiRequest,
     ApiResponse,
@@ -91,11 +91,11 @@ class ApiDispatcher:
 
     async def _answer(self, matched: RouteMatch, scope: Scope, receive: Receive) -> ApiResponse | ApiStream | None:
         route = matched.route
-        admission = Admission()
+        decision = AccessDecision()
         try:
             needed = route.scope if route is not None else None
-            admission = self._services.access.admit(scope["headers"], needed, scope["method"])
-            answer = await self._handle(matched, admission, scope, receive)
+            decision = self._services.access.admit(scope["headers"], needed, scope["method"])
+            answer = await self._handle(matched, decision, scope, receive)
         except asyncio.CancelledError:  # the process is shutting down
             answer = SHUTTING_DOWN
         except ShareExceeded as error:
@@ -112,10 +112,10 @@ class ApiDispatcher:
                 _log.exception("defect in a request: %s %s", scope["method"], scope["raw_path"])
                 answer = DEFECT
         reply = refusal(answer, matched.allowed) if isinstance(answer, Problem) else answer
-        return reply.with_fields(admission.fields) if isinstance(reply, ApiResponse) else reply
+        return reply.with_fields(decision.fields) if isinstance(reply, ApiResponse) else reply
 
     async def _handle(
-        self, matched: RouteMatch, admission: Admission, scope: Scope, receive: Receive
+        self, matched: RouteMatch, decision: AccessDecision, scope: Scope, receive: Receive
     ) -> HandlerResult | None:
         route = matched.route
         if route is None:
@@ -123,9 +123,9 @@ class ApiDispatcher:
                 return NOT_FOUND
             detail = f"It supports {', '.join(matched.allowed)}."
             return problem(405, "method", "The path does not support this method.", detail)
-        if admission.refusal is not None:
-            return admission.refusal
-        if route.needs_key and admission.key is None:
+        if decision.refusal is not None:
+            return decision.refusal
+        if route.needs_key and decision.key is None:
             return KEY_NEEDED
         self.check_path(matched.path)
         query = None if route.query is None else read_query(scope["query_string"], route.query)
@@ -141,7 +141,7 @@ class ApiDispatcher:
             query=query,
             path=matched.path,
             headers=dict(scope["headers"]),
-            caller=Caller(admission.key, "" if admission.key else client_name(scope)),
+            caller=Caller(decision.key, "" if decision.key else client_name(scope)),
         )
         work = route.run(self._services, call)
         return await (unless_disconnected(work, receive) if route.waits else work)

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from scoter.core.bounded import BoundedMap
-from scoter.http.access import FOREIGN, AccessControl, Admission, KeyCheck, is_same_origin
+from scoter.http.access import FOREIGN, AccessControl, AccessDecision, KeyCheck, is_same_origin
 from scoter.http.asgi import Fields
 from scoter.http.problems import problem
 from scoter.http.records import KeyScope, Problem
@@ -152,7 +152,7 @@ class SessionAccess(AccessControl):
         super().__init__(keys, required=required, any_host=any_host, origins=origins, clock=clock)
         self.sessions = sessions
 
-    def admit(self, headers: Fields, needed: KeyScope | None, method: str = "GET") -> Admission:
+    def admit(self, headers: Fields, needed: KeyScope | None, method: str = "GET") -> AccessDecision:
         fields = dict(headers)
         if needed is None or b"authorization" in fields:
             return super().admit(headers, needed, method)
@@ -163,12 +163,12 @@ class SessionAccess(AccessControl):
         if method not in _SAFE and not is_allowed:
             refused = _check_origin(fields.get(b"origin"), fields.get(b"host", b""), required=session is not None)
             if refused is not None:
-                return Admission(refusal=refused)
+                return AccessDecision(refusal=refused)
         if session is None:
             return super().admit(headers, needed, method)
         return self.admit_id(session.key, needed)
 
-    def admit_id(self, key: str, needed: KeyScope) -> Admission:
+    def admit_id(self, key: str, needed: KeyScope) -> AccessDecision:
         """Decide about a request of a session by the ID of its key."""
         return self.admit_key(self._keys.find(key), needed)
 

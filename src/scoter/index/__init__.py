@@ -7,7 +7,7 @@
 - ``text_index``   the embedded index
 - ``languages``    how text is cut into terms
 - ``damage``       finds and reports damaged indexes
-- ``sketch``       tells whether two texts are nearly the same
+- ``near_duplicates``  tells whether two texts are nearly the same
 - ``query``        the query language
 - ``clauses``      queries in tantivy's form
 - ``explanation``  why a result has its score

@@ -18,8 +18,8 @@ from scoter.index.clauses import BuiltQuery, QueryClauses
 from scoter.index.damage import reading
 from scoter.index.explanation import ScoreExplanation, score_parts
 from scoter.index.languages import PLAIN, code_of
+from scoter.index.near_duplicates import are_alike
 from scoter.index.query import SearchQuery, parse_search
-from scoter.index.sketch import are_alike
 from scoter.index.snippets import LENGTH, Snippets
 from scoter.index.suggestions import SpellingSuggestions
 from scoter.index.text_index import HOST_HASH, ShownFields, TextIndex

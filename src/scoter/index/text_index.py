@@ -32,7 +32,7 @@ from scoter.core.document import Document
 from scoter.errors import IndexTooNew, UsageError, UserError, typed
 from scoter.index.damage import FileStamp, damaged, reading
 from scoter.index.languages import PLAIN, STEMMERS, analyzer, code_of, is_unspaced, spaced, spread
-from scoter.index.sketch import sketch_of
+from scoter.index.near_duplicates import sketch_of
 from scoter.store.disk import disk_errors, sync_folder
 
 FORMAT: Final = 4

@@ -20,7 +20,7 @@
 - ``parser_process``  parses all other pages in a separate process with limits
 - ``worker``          the main program of that process
 - ``records``         the results of decoding, parsing and choosing links
-- ``vectors``         byte searches that are faster with numpy
+- ``byte_search``     byte searches that are faster with numpy
 
 Nothing here fetches or stores.
 """

@@ -18,7 +18,7 @@ from urllib.parse import quote_from_bytes
 
 import webencodings  # type: ignore[import-untyped]
 
-from scoter.parse import vectors
+from scoter.parse import byte_search
 from scoter.parse.legacy_encodings import WEB_CODECS
 from scoter.parse.records import DecodedPage, EncodingEvidence
 
@@ -282,7 +282,7 @@ def _as_utf8(body: bytes, name: str, why: EncodingEvidence) -> DecodedPage:
 
 
 def _repaired(body: bytes, why: EncodingEvidence) -> DecodedPage:
-    if vectors.is_whole_utf8(body):
+    if byte_search.is_whole_utf8(body):
         return DecodedPage(body, "utf-8", why)
     text = body.decode("utf-8", "replace")
     return DecodedPage(text.encode(), "utf-8", why, text.count("\ufffd"))

@@ -25,7 +25,7 @@ from typing import Final
 
 import re2  # type: ignore[import-untyped]
 
-from scoter.parse.vectors import count_byte
+from scoter.parse.byte_search import count_byte
 
 _LESS_THAN: Final = ord("<")
 LARGEST: Final = 256 * 1024  # bytes; 3 % of pages are larger

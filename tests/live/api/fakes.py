@@ -26,7 +26,7 @@ from scoter.live.api.lookups import Lookup, UrlWaiters
 from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.api.services import Services
 from scoter.live.api.webhooks import callback_check
-from scoter.live.intake.acceptance import Acceptance
+from scoter.live.intake.messages import MessageReceiver
 from scoter.live.ports import HopReply, StoredRecord, UrlOutcome
 from scoter.live.records import Priority, State, UrlRecord
 
@@ -98,7 +98,7 @@ class Bench:
         )
         self.access = access
         services = Services(
-            sink=Acceptance(self.config, self.stores.journal, self.stores.journal, self.stores.rules),
+            sink=MessageReceiver(self.config, self.stores.journal, self.stores.journal, self.stores.rules),
             lookup=Lookup(self.stores.metadata, self.pending),
             waiters=self.waiters,
             streams=self.streams,

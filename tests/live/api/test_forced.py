@@ -10,7 +10,7 @@ from typing import Any
 from tests.live.api.fakes import Bench
 from tests.live.stores.fakes import LEASE, done, message
 
-from scoter.live.intake import checks as admission
+from scoter.live.intake import checks
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 
@@ -66,7 +66,7 @@ async def test_wait_for_an_unfinished_forced_fetch_returns_pending_not_the_old_r
 async def test_url_is_forced_until_its_forced_entry_is_done(tmp_path: Path) -> None:
     async with ServiceDb(tmp_path / "service.sqlite") as db:
         stores = SqliteStores(db)
-        is_forced = partial(admission.is_forced, db.reader)
+        is_forced = partial(checks.is_forced, db.reader)
         await stores.journal.accept([(message("m"), [A])])
         merely_wanted = is_forced(A)
         await stores.journal.accept([(message("n", force=True), [A])])

@@ -12,8 +12,8 @@ from tests.live.memory.access import MemoryRules
 from scoter.errors import StoreUnavailable
 from scoter.live.api.records import DomainRule
 from scoter.live.content.retention import DiskFloor
-from scoter.live.intake.acceptance import Overloaded, Taken, TakeResult
 from scoter.live.intake.checks import CachedDomainRules, RoomCheckedSink, is_pending
+from scoter.live.intake.messages import Overloaded, Taken, TakeResult
 from scoter.live.ports import Accepted
 from scoter.live.records import Message
 from scoter.live.sqlite.database import ServiceDb

@@ -23,7 +23,7 @@ from scoter.config import load
 from scoter.errors import StoreUnavailable
 from scoter.live.kafka.kafka import TopicNames
 from scoter.live.kafka.messages import event_values
-from scoter.live.kafka.tail import read_partition
+from scoter.live.kafka.topic_reader import read_partition
 from scoter.live.records import Event
 
 ROLE_MODULES = {role: f"scoter.live.service.roles.{role}" for role in ("api", "worker", "fetcher")}

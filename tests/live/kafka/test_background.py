@@ -12,7 +12,7 @@ from tests.live.kafka.test_outcomes import announced, send, worker
 from scoter.config import Config
 from scoter.live.kafka.deliveries import CALLBACK, delivery_of
 from scoter.live.kafka.kafka import KafkaSender, OutgoingMessage, TopicNames, create_topics
-from scoter.live.kafka.tail import TopicTail
+from scoter.live.kafka.topic_reader import TopicTail
 
 
 def test_callback_that_is_no_text_is_skipped() -> None:

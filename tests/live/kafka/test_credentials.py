@@ -24,7 +24,7 @@ from scoter.errors import StoreUnavailable, UsageError
 from scoter.live.kafka.cassandra import VERSION, CassandraSession, TableSchema
 from scoter.live.kafka.faults import FAULTS
 from scoter.live.kafka.kafka import KafkaSender, OutgoingMessage, TopicNames, admin_client, create_topics
-from scoter.live.kafka.tail import read_partition
+from scoter.live.kafka.topic_reader import read_partition
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 USER = "crawler-" + os.environ.get("PYTEST_XDIST_WORKER", "main")  # tests run side by side

@@ -19,7 +19,7 @@ from scoter.live.kafka.journal import WorkerJournal
 from scoter.live.kafka.kafka import KafkaSender, TopicNames, create_topics
 from scoter.live.kafka.messages import AcceptedUrl, event_values
 from scoter.live.kafka.outcomes import ClusterOutcomes, OutcomeTransactions
-from scoter.live.kafka.tail import read_partition
+from scoter.live.kafka.topic_reader import read_partition
 from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority
 

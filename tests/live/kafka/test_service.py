@@ -25,7 +25,7 @@ from scoter.config import load
 from scoter.live.kafka.access import CassandraKeys
 from scoter.live.kafka.cassandra import CassandraSession
 from scoter.live.kafka.kafka import KafkaSender, OutgoingMessage, TopicNames
-from scoter.live.kafka.tail import read_partition
+from scoter.live.kafka.topic_reader import read_partition
 from scoter.live.records import Priority
 from scoter.simweb import SimServer, WebSpec, running
 

@@ -33,7 +33,7 @@ from scoter.live.kafka.kafka import (
 )
 from scoter.live.kafka.metadata import CachedRecords, CassandraMetadata, read_all
 from scoter.live.kafka.rules import KafkaRules
-from scoter.live.kafka.tail import GroupBacklog, plain_consumer, read_partition
+from scoter.live.kafka.topic_reader import GroupBacklog, plain_consumer, read_partition
 from scoter.live.ports import Accepted, Delivery, UrlOutcome
 from scoter.live.records import Event, Message
 

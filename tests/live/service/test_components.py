@@ -21,9 +21,9 @@ from scoter.http.metrics import Counter, Histogram, Reading
 from scoter.http.server import HttpServer, open_sockets
 from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.background import DEFECT
+from scoter.live.service.api_keys import known_keys, make_key, parse_scopes, revoke_key
 from scoter.live.service.components import CoreComponents, live_config, readings
 from scoter.live.service.core import CoreProcess
-from scoter.live.service.keys import known_keys, make_key, parse_scopes, revoke_key
 from scoter.live.service.plan import ServiceFolder
 from scoter.live.service.process import READY, SupervisorLink
 from scoter.parse import ContentParser, Parsed, make_content

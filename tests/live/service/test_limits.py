@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from tests.live.service.running import Service, service
 
-from scoter.live.service.keys import make_key
+from scoter.live.service.api_keys import make_key
 from scoter.live.service.plan import ServiceFolder
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 from tests.live.service.running import FETCHER, PATIENCE, Service, pages, service
 
 from scoter.live.api.records import Archived
-from scoter.live.service.keys import make_key
+from scoter.live.service.api_keys import make_key
 from scoter.live.service.plan import ServiceFolder
 from scoter.simweb import SimServer, WebSpec, running
 

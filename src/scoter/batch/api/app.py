@@ -25,7 +25,7 @@ from scoter.errors import ScoterError
 from scoter.http.api_keys import ApiKeys
 from scoter.http.asgi import App, Cors
 from scoter.http.dispatcher import ApiDispatcher
-from scoter.http.handlers import keys, sessions, status
+from scoter.http.handlers import api_keys, sessions, status
 from scoter.http.openapi import ApiInfo
 from scoter.http.records import Problem
 from scoter.http.server import HttpServer
@@ -70,9 +70,9 @@ BATCH_ROUTES: Final = (
     sessions.show_session,
     sessions.open_session,
     sessions.end_session,
-    keys.list_keys,
-    keys.make_key,
-    keys.revoke_key,
+    api_keys.list_keys,
+    api_keys.make_key,
+    api_keys.revoke_key,
     status.metrics,
     status.health,
     status.ready,

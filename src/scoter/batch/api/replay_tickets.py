@@ -16,7 +16,7 @@ from typing import Final
 from msgspec import Struct
 
 from scoter.core.bounded import BoundedMap
-from scoter.http.access import Admission
+from scoter.http.access import AccessDecision
 from scoter.http.api_keys import key_id_in
 from scoter.http.sessions import SessionAccess, session_secret
 
@@ -52,17 +52,17 @@ class ReplayTickets:
         self._all.put(ticket, ReplayTicket(crawl, key, secret, self._clock() + LIFETIME))
         return ticket
 
-    def admit(self, ticket: str, access: SessionAccess) -> tuple[str | None, Admission]:
+    def admit(self, ticket: str, access: SessionAccess) -> tuple[str | None, AccessDecision]:
         """Return the crawl that a ticket is for, unless it has expired or its key or session has ended.
 
         The request counts as one of the key.
         """
         found = self._all.get(ticket)
         if found is None or found.ends <= self._clock():
-            return None, Admission()
+            return None, AccessDecision()
         if not access.needs_key:
-            return found.crawl, Admission()
+            return found.crawl, AccessDecision()
         session = access.sessions.find(found.secret) if found.secret else None
-        admission = access.admit_id(found.key or (session.key if session is not None else ""), "read")
-        is_valid = admission.refusal is None or admission.refusal.status == _TOO_MANY
-        return found.crawl if is_valid else None, admission
+        decision = access.admit_id(found.key or (session.key if session is not None else ""), "read")
+        is_valid = decision.refusal is None or decision.refusal.status == _TOO_MANY
+        return found.crawl if is_valid else None, decision

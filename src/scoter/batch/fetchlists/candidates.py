@@ -18,7 +18,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch.crawldir.schemas import datum_of, row_of, url_of
-from scoter.batch.hosts.choices import IS_DEAD, LIMIT
+from scoter.batch.hosts.host_limits import IS_DEAD, LIMIT
 from scoter.core.datum import EPOCH, later
 from scoter.core.expr import Typed
 from scoter.core.schedule import Schedule, whole

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from scoter.batch.fetchlists.lists import balanced_buckets, bucket_count, queue_hash
 from scoter.batch.fetchlists.traps import TrapLimit
-from scoter.batch.hosts.choices import LIMIT
+from scoter.batch.hosts.host_limits import LIMIT
 from scoter.batch.urls.chains import UrlChains
 from scoter.core.chain import keeps, respell
 from scoter.core.url import Url, queue_key

@@ -11,7 +11,7 @@
 - ``derivation``  the tables that are derived from the links of pages
 - ``sites``       the host graph and the domain graph
 - ``site_links``  links between hosts or domains
-- ``values``      counts and ranks of nodes as arrays
+- ``node_values``  counts and ranks of nodes as arrays
 - ``views``       the graphs as SQL views
 - ``adjacency``   the links of a graph as arrays on disk
 - ``ranks``       LinkRank and PageRank

@@ -17,9 +17,9 @@ from scoter.batch.crawldir.crawldb import TableSnapshot, table_snapshot
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.graph.assembly import FoundLinks, find_links, gone_pages, new_nodes, write_links
+from scoter.batch.graph.node_values import Ids, Numbers, read_values, write_file
 from scoter.batch.graph.tables import NEXT_ID, RUN, GraphName, GraphTables, graph_tables, properties_of
 from scoter.batch.graph.urls import SiteNames, known_ids, known_sites
-from scoter.batch.graph.values import Ids, Numbers, read_values, write_file
 from scoter.batch.urls.chains import UrlChains
 from scoter.batch.urls.domains import host_keys
 from scoter.batch.urls.parsed_links import read_links

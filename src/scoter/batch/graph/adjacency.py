@@ -16,9 +16,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from scoter.batch.graph.links import LiveLinks
+from scoter.batch.graph.node_values import Columns, Ids, Numbers, read_values
 from scoter.batch.graph.site_links import read_site_links
 from scoter.batch.graph.tables import StoredGraph
-from scoter.batch.graph.values import Columns, Ids, Numbers, read_values
 from scoter.store.disk import disk_errors
 
 Values = NDArray[np.float64]

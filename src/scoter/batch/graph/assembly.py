@@ -18,9 +18,9 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.graph.buckets import LinkBuckets, choose_rows, group_of
 from scoter.batch.graph.links import marks
+from scoter.batch.graph.node_values import Ids, Numbers, write_file
 from scoter.batch.graph.tables import NO_NODE
 from scoter.batch.graph.urls import NumberedUrls, number_urls
-from scoter.batch.graph.values import Ids, Numbers, write_file
 from scoter.batch.urls.parsed_links import ParsedLinks, without_adjustments
 from scoter.config.sections.links import LinkSettings
 from scoter.core.datum import FetchStatus, short_name

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scoter.batch.graph.values import Ids, Numbers
+from scoter.batch.graph.node_values import Ids, Numbers
 from scoter.config.sections.links import LinkSettings
 from scoter.store.disk import disk_errors
 

@@ -19,6 +19,7 @@ from msgspec import Struct
 from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.graph.links import LiveLinks, count_links
+from scoter.batch.graph.node_values import RANKS, Columns, Ids, Numbers, read_sites_of, read_values, write_values
 from scoter.batch.graph.site_links import SiteLinks, aggregate, is_once, read_site_links, relabelled
 from scoter.batch.graph.sites import LinkChanges, SiteBlocks, build_sites, can_update, page_blocks, update_sites
 from scoter.batch.graph.tables import (
@@ -35,7 +36,6 @@ from scoter.batch.graph.tables import (
     is_current,
     properties_of,
 )
-from scoter.batch.graph.values import RANKS, Columns, Ids, Numbers, read_sites_of, read_values, write_values
 from scoter.store.tables import Table
 
 MAX_CHANGES = 8_000_000

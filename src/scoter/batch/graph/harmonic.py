@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scoter.batch.graph.adjacency import Adjacency, Values
+from scoter.batch.graph.node_values import Numbers
 from scoter.batch.graph.ranks import NodeRanks
-from scoter.batch.graph.values import Numbers
 
 EXACT_NODES = 20_000
 """The size up to which a graph gets exact values: they take time in proportion to nodes times links."""

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Struct
 
+from scoter.batch.graph.node_values import Ids, Numbers, write_file
 from scoter.batch.graph.tables import GraphTables
-from scoter.batch.graph.values import Ids, Numbers, write_file
 from scoter.store.tables import Table
 
 

@@ -15,8 +15,8 @@ from msgspec import Struct
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.graph.node_values import Numbers, read_values
 from scoter.batch.graph.tables import CRAWLDB, NEXT_ID, graph_tables, properties_of
-from scoter.batch.graph.values import Numbers, read_values
 from scoter.config import Config
 from scoter.core.datum import DbStatus, short_name
 from scoter.engine import Engine, source_of

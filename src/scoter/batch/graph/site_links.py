@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from scoter.batch.graph.node_values import Ids, Numbers
 from scoter.batch.graph.tables import BASE_ROWS
-from scoter.batch.graph.values import Ids, Numbers
 from scoter.store.tables import Table
 
 _HALF = 32

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.graph.node_values import RANKS, Columns, Ids, Numbers, read_values, write_file, write_values
 from scoter.batch.graph.site_links import SiteLinks, add_up, aggregate, in_order, links_before, negative
 from scoter.batch.graph.tables import (
     BASE_ROWS,
@@ -27,7 +28,6 @@ from scoter.batch.graph.tables import (
     graph_tables,
     properties_of,
 )
-from scoter.batch.graph.values import RANKS, Columns, Ids, Numbers, read_values, write_file, write_values
 from scoter.store.disk import disk_errors
 from scoter.store.tables import Table
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.graph.distinct import BITS, HashCollision, SeenHashes
-from scoter.batch.graph.values import Ids
+from scoter.batch.graph.node_values import Ids
 from scoter.batch.urls.domains import host_in
 from scoter.core.domain import registered_domain
 from scoter.engine import Engine, TableSource, file_source, source_of

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.hosts.fetched import fetch_rows
+from scoter.batch.hosts.segment_facts import fetch_rows
 from scoter.core.reply import Reason
 from scoter.engine import Engine
 

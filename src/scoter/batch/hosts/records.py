@@ -11,9 +11,9 @@ import ibis
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.hosts.known import PAGES, root_url
+from scoter.batch.hosts.crawldb_facts import PAGES, root_url
+from scoter.batch.hosts.histograms import merged, summary, unpacked
 from scoter.batch.hosts.lookups import FAILED, OK
-from scoter.batch.hosts.sketches import merged, summary, unpacked
 from scoter.engine.port import Job, Rows
 from scoter.engine.portable import Value, double, first_rows, null_like
 

@@ -26,9 +26,9 @@ from scoter.batch.crawldir.directory import HOLDS, ROBOTS_CACHE, CrawlDir, StopR
 from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
 from scoter.batch.fetchlists.lists import process_count
 from scoter.batch.jobs.slow_hosts import SlowHosts
-from scoter.batch.worker.parts import recover_fetch
 from scoter.batch.worker.pool import FetchPool, WorkerDied
 from scoter.batch.worker.process import FetchTask, FetchTaskReport, assign_lists, share_limits
+from scoter.batch.worker.segment_part import recover_fetch
 from scoter.config import Config
 from scoter.core.reply import Reason
 from scoter.engine import Engine, source_of

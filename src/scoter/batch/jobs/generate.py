@@ -39,7 +39,7 @@ from scoter.batch.fetchlists.lists import process_count
 from scoter.batch.fetchlists.picker import IS_NEW, FetchListLimits, UrlPicker, save_picked, with_lists
 from scoter.batch.fetchlists.traps import TrapHost, open_traps
 from scoter.batch.fetchlists.writer import write_segments
-from scoter.batch.hosts.choices import DELAY, LIMIT, host_choices
+from scoter.batch.hosts.host_limits import DELAY, LIMIT, host_choices
 from scoter.batch.urls.chains import UrlChains
 from scoter.config import Config
 from scoter.core.datum import DbStatus, later, short_name

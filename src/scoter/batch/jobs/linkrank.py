@@ -20,9 +20,9 @@ from scoter.batch.crawldir.crawldb import remove_backup
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.graph.adjacency import Adjacency, choose_links, read_adjacency
 from scoter.batch.graph.harmonic import harmonic_centrality
+from scoter.batch.graph.node_values import read_sites_of, read_values, write_values
 from scoter.batch.graph.ranks import NodeRanks, link_rank, page_rank
 from scoter.batch.graph.tables import GraphName, StoredGraph, graph_tables, open_graph
-from scoter.batch.graph.values import read_sites_of, read_values, write_values
 from scoter.config import Config
 from scoter.engine.factory import memory_limit
 from scoter.errors import UsageError

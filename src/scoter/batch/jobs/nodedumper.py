@@ -11,8 +11,8 @@ import ibis
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import iter_rows
+from scoter.batch.graph.node_values import node_rows
 from scoter.batch.graph.tables import GraphName, open_graph
-from scoter.batch.graph.values import node_rows
 from scoter.engine import Engine, source_of
 from scoter.errors import UsageError, typed
 

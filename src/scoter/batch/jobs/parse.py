@@ -23,8 +23,8 @@ from scoter.batch.crawldir.directory import StopRequest
 from scoter.batch.crawldir.schemas import FETCH_STATUSES, column_names, datum_of, url_of
 from scoter.batch.crawldir.segment import PARSED, Segment
 from scoter.batch.worker.pages import PageProcessor
-from scoter.batch.worker.parts import ParsedPart
 from scoter.batch.worker.records import PageRows
+from scoter.batch.worker.segment_part import ParsedPart
 from scoter.config import Config
 from scoter.core.reply import Truncation
 from scoter.errors import UsageError

@@ -15,9 +15,9 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.crawldir.lookup import find_rows
 from scoter.batch.graph.links import LiveLinks, links_of
+from scoter.batch.graph.node_values import read_values
 from scoter.batch.graph.site_links import read_site_links
 from scoter.batch.graph.tables import GRAPHS, LINKS, NODES, GraphName, StoredGraph, open_graph
-from scoter.batch.graph.values import read_values
 from scoter.batch.urls.domains import host_in
 from scoter.core.domain import reversed_host
 from scoter.core.url import canonical

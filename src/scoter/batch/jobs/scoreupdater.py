@@ -14,8 +14,8 @@ from scoter.batch.crawldir.changes import is_incremental, save_positions, save_r
 from scoter.batch.crawldir.crawldb import open_crawldb, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import only_row
+from scoter.batch.graph.node_values import node_rows
 from scoter.batch.graph.tables import open_graph
-from scoter.batch.graph.values import node_rows
 from scoter.batch.jobs.compact import settle
 from scoter.batch.jobs.linkrank import RANK_COLUMNS, RankAlgorithm
 from scoter.config import Config

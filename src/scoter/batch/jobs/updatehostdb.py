@@ -22,7 +22,7 @@ from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.fetchlists.traps import trap_names
 from scoter.batch.graph.tables import graph_tables
-from scoter.batch.hosts import fetched, known, records
+from scoter.batch.hosts import crawldb_facts, records, segment_facts
 from scoter.batch.hosts.lookups import HostChecks, due_hosts, save_lookups
 from scoter.batch.hosts.processors import save_metadata
 from scoter.batch.hosts.robots import save_robots
@@ -165,14 +165,14 @@ def _crawldb_inputs(
     table = stack.enter_context(open_crawldb(crawl, config))
     fields = (*settings.numeric_fields, *settings.string_fields)
     columns = ["url", "host", "status", *(["metadata"] if fields else [])]
-    rows = known.crawldb_rows(engine, source_of(table, columns), chains)
-    inputs = {records.COUNTS: known.save_counts(engine, rows, folder / "counts.parquet")}
+    rows = crawldb_facts.crawldb_rows(engine, source_of(table, columns), chains)
+    inputs = {records.COUNTS: crawldb_facts.save_counts(engine, rows, folder / "counts.parquet")}
     if settings.numeric_fields:
-        inputs[records.FIELD_BINS] = known.save_field_bins(
+        inputs[records.FIELD_BINS] = crawldb_facts.save_field_bins(
             engine, rows, tuple(dict.fromkeys(settings.numeric_fields)), folder / "field_bins.parquet"
         )
     if settings.string_fields:
-        inputs[records.FIELD_VALUES] = known.save_field_values(
+        inputs[records.FIELD_VALUES] = crawldb_facts.save_field_values(
             engine, rows, tuple(dict.fromkeys(settings.string_fields)), folder / "field_values.parquet"
         )
     return inputs
@@ -180,11 +180,11 @@ def _crawldb_inputs(
 
 def _segment_inputs(engine: Engine, segments: Sequence[Segment], folder: Path) -> dict[str, TableSource]:
     """Return what segments say about hosts."""
-    rows = fetched.fetch_rows(engine, segments)
+    rows = segment_facts.fetch_rows(engine, segments)
     return {
-        records.FETCHES: fetched.save_fetches(engine, rows, folder / "fetches.parquet"),
-        records.BINS: fetched.save_bins(engine, rows, folder / "bins.parquet"),
-        records.CHAINS: fetched.save_chains(engine, rows, folder / "chains.parquet"),
+        records.FETCHES: segment_facts.save_fetches(engine, rows, folder / "fetches.parquet"),
+        records.BINS: segment_facts.save_bins(engine, rows, folder / "bins.parquet"),
+        records.CHAINS: segment_facts.save_chains(engine, rows, folder / "chains.parquet"),
     }
 
 

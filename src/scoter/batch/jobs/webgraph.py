@@ -25,6 +25,7 @@ from scoter.batch.crawldir.segment import Segment
 from scoter.batch.graph.addition import AddedLinks, add_segments, write_nodes
 from scoter.batch.graph.derivation import MAX_CHANGES, GraphUpdate, derive, is_complete
 from scoter.batch.graph.links import LiveLinks, marks, write_live_links
+from scoter.batch.graph.node_values import read_values, write_file
 from scoter.batch.graph.removal import RemovedPages, crawldb_state, find_removed, needs_removal
 from scoter.batch.graph.tables import (
     GRAPHS,
@@ -35,7 +36,6 @@ from scoter.batch.graph.tables import (
     graph_tables,
     properties_of,
 )
-from scoter.batch.graph.values import read_values, write_file
 from scoter.batch.urls.chains import UrlChains
 from scoter.config import Config
 from scoter.engine import Engine

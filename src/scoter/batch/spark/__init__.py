@@ -4,6 +4,6 @@
 - ``coordinator``  answers the executors: grants lists, accepts parts, shares what was learned; runs in the driver
 - ``pool``         starts the tasks and passes their reports on; runs in the driver
 - ``messages``     what driver and executors send to each other
-- ``link``         the connection of an executor to the driver, and its lease
+- ``driver_connection``  the connection of an executor to the driver, and its lease
 - ``task``         one list on an executor: a local spool, and the worker of ``batch.worker``
 """

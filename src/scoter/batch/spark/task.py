@@ -22,7 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.batch.crawldir.segment import Segment
-from scoter.batch.spark.link import DriverLink, LeaseLost
+from scoter.batch.spark.driver_connection import DriverLink, LeaseLost
 from scoter.batch.worker.process import FetchTask, FetchTaskReport, SegmentWorker, WorkerPlace
 from scoter.batch.worker.records import datum_of
 from scoter.config import Config

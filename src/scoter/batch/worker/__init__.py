@@ -5,7 +5,7 @@
 - ``records``   what travels with a request, and the rows of a page
 - ``outcomes``  turns a reply into rows and further requests
 - ``pages``     turns a body into the rows of a page; also used by the job ``parse``
-- ``parts``     one part: an archive file and its tables, finished together
+- ``segment_part``  one part: an archive file and its tables, finished together
 
 Except for ``pool``, no module may import Ibis or DuckDB: workers do not need them, and importing them takes most of a
 second.

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from scoter.batch.crawldir.schemas import DEFERRED
 from scoter.batch.fetchlists.lists import to_micros
 from scoter.batch.worker.pages import PageProcessor
-from scoter.batch.worker.parts import FetchPart
 from scoter.batch.worker.records import (
     ARCHIVED,
     VALIDATORS,
@@ -24,6 +23,7 @@ from scoter.batch.worker.records import (
     decode_context,
     encode_context,
 )
+from scoter.batch.worker.segment_part import FetchPart
 from scoter.config import Config
 from scoter.core.datum import short_name
 from scoter.core.page import Content

@@ -28,8 +28,8 @@ from scoter.batch.crawldir.segment import Segment
 from scoter.batch.fetchlists.lists import list_number, read_requests
 from scoter.batch.worker.outcomes import OutcomeWriter
 from scoter.batch.worker.pages import PageProcessor
-from scoter.batch.worker.parts import FetchPart
 from scoter.batch.worker.records import datum_of
+from scoter.batch.worker.segment_part import FetchPart
 from scoter.config import Config
 from scoter.core.reply import Exchange
 from scoter.core.robots_cache import RobotsCache

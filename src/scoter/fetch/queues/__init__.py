@@ -9,7 +9,7 @@
 - ``feeder``     reads ahead from a source within bounds, fairly among hosts
 - ``holds``      which holds outlive a fetch, and when they are stored
 - ``spill``      holds on disk what does not fit into memory
-- ``keys``       which queue a URL belongs to
+- ``queue_keys``  which queue a URL belongs to
 
 A *slot* is the permission to make one request to a host now.
 """

@@ -1,6 +1,6 @@
 """The handlers that both HTTP APIs have.
 
-- ``keys``      API keys
+- ``api_keys``  API keys
 - ``sessions``  sessions for browsers
 - ``status``    metrics, health checks and the OpenAPI document
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from scoter.http.dispatcher import ApiDispatcher
-from scoter.http.handlers import keys, sessions, status
+from scoter.http.handlers import api_keys, sessions, status
 from scoter.http.openapi import ApiInfo
 from scoter.live.api.handlers import deliveries, domains, events, fetch, messages, preview, statistics, urls
 from scoter.live.api.lookups import LookupResults
@@ -30,9 +30,9 @@ ROUTES: Final = (
     domains.set_domain,
     deliveries.list_deliveries,
     deliveries.resend_delivery,
-    keys.list_keys,
-    keys.make_key,
-    keys.revoke_key,
+    api_keys.list_keys,
+    api_keys.make_key,
+    api_keys.revoke_key,
     sessions.show_session,
     sessions.open_session,
     sessions.end_session,

@@ -77,10 +77,10 @@ class LookupApp:
         await send_reply(send, reply)
 
     async def _one(self, scope: Scope, query: bytes) -> ApiResponse:
-        admission = self._access.admit(scope["headers"], "read")
-        if admission.refusal is not None:
-            return refusal(admission.refusal).with_fields(admission.fields)
-        return (await self._found(query, scope["headers"])).with_fields(admission.fields)
+        decision = self._access.admit(scope["headers"], "read")
+        if decision.refusal is not None:
+            return refusal(decision.refusal).with_fields(decision.fields)
+        return (await self._found(query, scope["headers"])).with_fields(decision.fields)
 
     async def _found(self, query: bytes, headers: Fields) -> ApiResponse:
         try:
@@ -96,9 +96,9 @@ class LookupApp:
             return reply_of(UNAVAILABLE)
 
     async def _many(self, scope: Scope, receive: Receive) -> ApiResponse | None:
-        admission = self._access.admit(scope["headers"], "read")
-        if admission.refusal is not None:
-            return refusal(admission.refusal).with_fields(admission.fields)
+        decision = self._access.admit(scope["headers"], "read")
+        if decision.refusal is not None:
+            return refusal(decision.refusal).with_fields(decision.fields)
         asked = await read_json(receive, scope["headers"], self._web, lookup_decoder)
         if asked is None:
             return None
@@ -106,7 +106,7 @@ class LookupApp:
             reply = refusal(asked) if isinstance(asked, Problem) else await self._lookup.many(asked.urls)
         except ScoterError:
             reply = reply_of(UNAVAILABLE)
-        return reply.with_fields(admission.fields)
+        return reply.with_fields(decision.fields)
 
 
 def _has_cookie(headers: Fields) -> bool:

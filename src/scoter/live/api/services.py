@@ -19,13 +19,13 @@ from scoter.live.api.history import StatisticsHistory
 from scoter.live.api.lookups import Lookup, UrlWaiters
 from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.api.records import DomainActivity
-from scoter.live.intake.acceptance import TakeResult
+from scoter.live.intake.messages import TakeResult
 from scoter.live.ports import ContentStore, Deliveries, DomainRuleStore, Fetching
 from scoter.live.records import Message
 
 
 class MessageSink(Protocol):
-    """Accepts messages: ``live.intake.acceptance.Acceptance``."""
+    """Accepts messages: ``live.intake.messages.MessageReceiver``."""
 
     async def take(self, messages: Sequence[Message]) -> Sequence[TakeResult]: ...
 

@@ -136,7 +136,7 @@ MAX_TIMINGS: Final = 50_000
 
 
 class OutcomeTiming(Struct, frozen=True, gc=False):
-    """Milliseconds by stage, waiting for slots, waiting for servers, and from acceptance to record."""
+    """Milliseconds by stage, waiting for slots, waiting for servers, and from intake to record."""
 
     stages: tuple[tuple[str, float], ...] = ()
     waited: float = 0.0

@@ -12,8 +12,8 @@ from scoter.errors import StoreUnavailable
 from scoter.live.api.records import DomainRule
 from scoter.live.api.services import MessageSink
 from scoter.live.content.retention import DiskFloor
-from scoter.live.intake.acceptance import Overloaded, TakeResult
 from scoter.live.intake.journal_rules import domain_of
+from scoter.live.intake.messages import Overloaded, TakeResult
 from scoter.live.ports import DomainRuleStore
 from scoter.live.records import Message
 from scoter.live.sqlite.database import DatabaseReader

@@ -21,7 +21,7 @@
 - ``large_replies``  replies that do not fit into a message, in an object store
 - ``role_reports``  faults and activity of workers and fetchers, for api processes
 - ``deliveries``  deliveries to callbacks
-- ``tail``       reads partitions without a consumer group
+- ``topic_reader``  reads partitions without a consumer group
 - ``migration``  moves the data of a service between its directory and a cluster
 - ``fetcher``    a fetcher: partitions of domains, leases
 - ``delays``     what a fetcher leaves to the next owner of its partitions

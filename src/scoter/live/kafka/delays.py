@@ -15,7 +15,7 @@ from scoter.live.kafka.consumer import ReceivedMessage
 from scoter.live.kafka.faults import FAULTS, FaultKind
 from scoter.live.kafka.kafka import KafkaSender, OutgoingMessage, TopicNames, append_time, store_trouble
 from scoter.live.kafka.messages import RETURNED, TAKEN, LearntDelay, UnreadableMessage, learnt_delays
-from scoter.live.kafka.tail import read_partition
+from scoter.live.kafka.topic_reader import read_partition
 
 _MOST_DELAYS: Final = 1_000_000  # learnt delays of one partition
 _LONGEST_HOLD: Final = 86_400.0

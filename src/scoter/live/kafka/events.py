@@ -17,7 +17,7 @@ from scoter.live.kafka.consumer import ReceivedMessage
 from scoter.live.kafka.faults import FAULTS, FaultKind
 from scoter.live.kafka.kafka import TopicNames
 from scoter.live.kafka.messages import UnreadableMessage, event_values
-from scoter.live.kafka.tail import TopicTail, read_partition
+from scoter.live.kafka.topic_reader import TopicTail, read_partition
 from scoter.live.records import Event
 
 _CACHED: Final = 5_000

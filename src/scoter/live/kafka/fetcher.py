@@ -51,7 +51,7 @@ from scoter.live.kafka.messages import DeadLetter, FetchFrame, UnreadableMessage
 from scoter.live.kafka.offsets import ENDS
 from scoter.live.kafka.requests import reply_partition
 from scoter.live.kafka.suspects import MOST_TRIALS, SuspectQueue
-from scoter.live.kafka.tail import TopicTail
+from scoter.live.kafka.topic_reader import TopicTail
 
 _MOST_OPEN: Final = 2_000  # requests of one partition that are held
 _RETRY: Final = 1.0

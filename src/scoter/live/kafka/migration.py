@@ -30,7 +30,7 @@ from scoter.live.kafka.messages import AcceptedUrl, UnreadableMessage, accepted_
 from scoter.live.kafka.metadata import CassandraMetadata, read_all
 from scoter.live.kafka.offsets import PartitionOffsets
 from scoter.live.kafka.rules import KafkaRules
-from scoter.live.kafka.tail import plain_consumer, read_partition
+from scoter.live.kafka.topic_reader import plain_consumer, read_partition
 from scoter.live.ports import StoredRecord
 from scoter.live.records import Message, Priority
 from scoter.live.sqlite.access import SqliteRules

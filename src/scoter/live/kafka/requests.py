@@ -28,7 +28,7 @@ from scoter.live.kafka.faults import FAULTS, FaultKind
 from scoter.live.kafka.kafka import REPLY_PARTITIONS, KafkaSender, OutgoingMessage, TopicNames
 from scoter.live.kafka.large_replies import large_replies
 from scoter.live.kafka.messages import FetchFrame, UnreadableMessage, fetch_frames
-from scoter.live.kafka.tail import TopicTail
+from scoter.live.kafka.topic_reader import TopicTail
 
 _RESEND: Final = 5.0  # seconds before a hop is sent again that Kafka did not take
 

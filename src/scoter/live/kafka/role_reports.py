@@ -16,7 +16,7 @@ from scoter.live.kafka.consumer import ReceivedMessage
 from scoter.live.kafka.faults import FAULTS, FaultKind
 from scoter.live.kafka.kafka import KafkaSender, OutgoingMessage, TopicNames
 from scoter.live.kafka.messages import MessageFormat, UnreadableMessage
-from scoter.live.kafka.tail import TopicTail
+from scoter.live.kafka.topic_reader import TopicTail
 
 _EVERY: Final = 2.0  # seconds
 _AT_LEAST_EVERY: Final = 8.0

@@ -11,7 +11,7 @@ from scoter.live.kafka.consumer import ReceivedMessage
 from scoter.live.kafka.faults import FAULTS, FaultKind
 from scoter.live.kafka.kafka import KafkaSender, OutgoingMessage, TopicNames
 from scoter.live.kafka.messages import UnreadableMessage, rule_values
-from scoter.live.kafka.tail import TopicTail
+from scoter.live.kafka.topic_reader import TopicTail
 
 
 class KafkaRules:

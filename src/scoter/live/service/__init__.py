@@ -8,7 +8,7 @@
 - ``cleanup``          what the core removes over time
 - ``lookup_process``   the processes on the public port: they answer lookups and forward the rest to the core
 - ``metrics_channel``  how they report their metrics to the core
-- ``keys``             manages API keys through the service's directory
+- ``api_keys``         manages API keys through the service's directory
 - ``roles/``           the processes of a service on several machines
 
 A killed process is restarted, and no accepted message is lost: it stays in the journal until its outcome is stored.

@@ -32,8 +32,8 @@ from scoter.live.content.log import FetchLog
 from scoter.live.content.log_rows import OutcomeTimings
 from scoter.live.content.retention import DiskFloor, Retention
 from scoter.live.fetching.dispatcher import WorkerDispatcher
-from scoter.live.intake.acceptance import Acceptance
 from scoter.live.intake.checks import CachedDomainRules, RoomCheckedSink, is_forced, is_pending
+from scoter.live.intake.messages import MessageReceiver
 from scoter.live.pipeline.context import Context
 from scoter.live.pipeline.order import pipeline
 from scoter.live.pipeline.parser import ResponseParser
@@ -110,7 +110,7 @@ class CoreComponents:
             on_done=self._done,
         )
         self.retries = RetryTimer(stores.journal, self.scheduler.wake)
-        acceptance = Acceptance(config, stores.journal, stores.journal, rules, on_accepted=self.scheduler.wake)
+        receiver = MessageReceiver(config, stores.journal, stores.journal, rules, on_accepted=self.scheduler.wake)
         access = SessionAccess(
             stores.keys,
             Sessions(folder.sessions),
@@ -125,7 +125,7 @@ class CoreComponents:
         self.api = Api(
             Services(
                 sink=RoomCheckedSink(
-                    acceptance,
+                    receiver,
                     self.floor,
                     waiting_callbacks=stores.deliveries.waiting,
                     most_callbacks=live.callbacks_most,

@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.segment import FETCHED, INFO_FILE, PARSED, Segment, SegmentInfo
-from scoter.batch.worker.parts import LinkBuffer, PageBuffer
+from scoter.batch.worker.segment_part import LinkBuffer, PageBuffer
 from scoter.config import Config
 from scoter.core.datum import DbStatus, FetchStatus, PartStatus
 from scoter.core.page import Outlink

@@ -18,7 +18,7 @@ import pyarrow as pa
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.linkdb import merge_links, popular_urls, weighted
-from scoter.batch.worker.parts import RowBuffer
+from scoter.batch.worker.segment_part import RowBuffer
 from scoter.core.datum import DbStatus, PartStatus
 from scoter.core.domain import reversed_host
 from scoter.core.url import Url, canonical, host_of

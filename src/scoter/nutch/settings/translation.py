@@ -12,12 +12,12 @@ from typing import Any, Final
 import msgspec
 
 from scoter.config.sections import SECTIONS, fields
+from scoter.config.setting_values import accepts, read, write
 from scoter.config.settings import Field
 from scoter.config.sources import GivenValue, SettingOrigin
-from scoter.config.values import accepts, read, write
 from scoter.nutch.settings.names import FAMILIES, NO_COUNTERPART
+from scoter.nutch.settings.property_values import Chains, active_plugins, chains_of, listed_plugins, native
 from scoter.nutch.settings.site import properties
-from scoter.nutch.settings.values import Chains, active_plugins, chains_of, listed_plugins, native
 
 _REFERENCE: Final = re.compile(r"\$\{([^${}\s]{1,200})\}")
 _MOST_STEPS: Final = 20  # Hadoop, which reads these files for Nutch, stops there too

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from scoter.config.setting_values import accepts, read, write
 from scoter.config.settings import Field, fields_of
 from scoter.config.show import toml_key, toml_value
 from scoter.config.sources import GivenValue, SettingOrigin
-from scoter.config.values import accepts, read, write
 from scoter.nutch.settings.translation import Translated, Untranslated, one_line
 from scoter.nutch.settings.xml import XmlElement, read_element
 from scoter.nutch.writers.parameters import WRITER_KINDS, WriterKind, WriterParameters, listed

@@ -6,7 +6,7 @@
 - ``zip``                zip archives and their members
 - ``image``              images: size and embedded metadata
 - ``image_size``         the size of an image from its first bytes, in any process
-- ``wide``               more formats, read with kreuzberg
+- ``other_formats``      more formats, read with kreuzberg
 - ``command``            runs an external program
 - ``archive``            reads zip files within limits
 - ``xmltext``            turns XML into text without building a tree

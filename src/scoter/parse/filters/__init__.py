@@ -5,7 +5,7 @@
 - ``regex``            extracts fields by rules
 - ``creativecommons``  finds the licence
 - ``naivebayes``       removes the links of pages that are off the subject
-- ``values``           formats and limits metadata values
+- ``metadata_values``  formats and limits metadata values
 
 Filters write to ``Page.metadata``; several values of one key are separated by tabs. Filters are inactive unless
 ``parse.filter_order`` names them.

@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from scoter.core.page import Content, Page
-from scoter.parse.filters.values import join_values, with_metadata
+from scoter.parse.filters.metadata_values import join_values, with_metadata
 from scoter.plugins import Setup
 
 URL: Final = "License-Url"

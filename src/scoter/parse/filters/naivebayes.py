@@ -31,7 +31,7 @@ from scoter.core.page import Content, Outlink, Page
 from scoter.core.pattern import PatternSet, compile_pattern
 from scoter.core.rule_lines import rule_lines, shown
 from scoter.errors import UsageError
-from scoter.parse.filters.values import with_metadata
+from scoter.parse.filters.metadata_values import with_metadata
 from scoter.plugins import Setup
 
 RELEVANT_KEY: Final = "relevant"

@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus
 from scoter.core.page import Content, Page
 from scoter.core.url import Url
 from scoter.errors import ConfigError
-from scoter.parse.filters.values import join_values, with_metadata
+from scoter.parse.filters.metadata_values import join_values, with_metadata
 from scoter.plugins import Setup
 
 _LEVELS: Final = {f"h{level}": level for level in range(1, 7)}

@@ -38,7 +38,7 @@ from scoter.core.pattern import (
 from scoter.core.rule_lines import rule_lines, shown
 from scoter.errors import RuleError
 from scoter.parse.encoding import decode_page
-from scoter.parse.filters.values import MOST_VALUES, join_values, with_metadata
+from scoter.parse.filters.metadata_values import MOST_VALUES, join_values, with_metadata
 from scoter.parse.mediatype import TEXT
 from scoter.plugins import Setup
 

@@ -10,10 +10,10 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from scoter.core.page import EMPTY, Alternate, Heading
 from scoter.core.url import Url, join
+from scoter.parse.byte_search import may_have_two_blanks
 from scoter.parse.encoding import encode_query
 from scoter.parse.html.elements import HEADINGS, UNSEEN
 from scoter.parse.robots_meta import concerns
-from scoter.parse.vectors import may_have_two_blanks
 
 MOST_HEADINGS: Final = 200
 LONGEST_HEADING: Final = 500

@@ -149,11 +149,11 @@ async def replay_linked(services: BatchServices, call: ApiRequest[None]) -> Hand
     """Return what a replayed page links to or contains; the ticket in its address stands for a key."""
     query: ReplayQuery = call.query
     ticket = call.path["ticket"]
-    name, admission = services.tickets.admit(ticket, services.access)
+    name, decision = services.tickets.admit(ticket, services.access)
     if name is None:
         return _NO_TICKET
-    if admission.refusal is not None:
-        return admission.refusal
+    if decision.refusal is not None:
+        return decision.refusal
     crawl = services.folder.crawl(name)
     found = await services.read(partial(find_copy, crawl, services.config(name), query.url, near=query.near))
     if found is None:

@@ -16,7 +16,7 @@ from scoter.http.records import Problem
 from scoter.http.routes import HandlerResult, ResponseSpec, route
 from scoter.live.api.records import Outcome, Receipt, Receipts, Submission, Submissions
 from scoter.live.api.services import Services
-from scoter.live.intake.acceptance import Overloaded, TakeResult
+from scoter.live.intake.messages import Overloaded, TakeResult
 from scoter.live.records import Message, Priority
 from scoter.live.tenants import scoped_id, split_id
 

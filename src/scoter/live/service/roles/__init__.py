@@ -1,6 +1,6 @@
 """The processes of a live service on several machines (``scoter serve --role``).
 
-- ``parts``    what roles have in common: names, connections, the dead-letter topic
+- ``connections``  what roles have in common: names, connections, the dead-letter topic
 - ``sessions``  sessions that all api processes share
 - ``api``      the HTTP API
 - ``worker``   the pipeline

@@ -31,7 +31,7 @@ from scoter.live.api.services import Services
 from scoter.live.api.webhooks import CurlPoster, Webhooks, callback_check
 from scoter.live.content.log import FetchLog
 from scoter.live.fetching.dispatcher import WorkerDispatcher
-from scoter.live.intake.acceptance import Acceptance
+from scoter.live.intake.messages import MessageReceiver
 from scoter.live.kafka.access import CassandraKeys, MessageIds
 from scoter.live.kafka.deliveries import CassandraDeliveries, DeliveryFeed
 from scoter.live.kafka.events import KafkaEvents
@@ -39,12 +39,12 @@ from scoter.live.kafka.intake import KafkaIntake
 from scoter.live.kafka.metadata import CachedRecords, CassandraMetadata
 from scoter.live.kafka.requests import FetcherPool
 from scoter.live.kafka.role_reports import RoleReports
-from scoter.live.kafka.tail import GroupBacklog
+from scoter.live.kafka.topic_reader import GroupBacklog
 from scoter.live.records import Event
 from scoter.live.service.components import live_config
 from scoter.live.service.plan import ServicePlan
 from scoter.live.service.process import SupervisorLink, run_process
-from scoter.live.service.roles.parts import ClusterParts, process_name, run_until, stopped_early, until_available
+from scoter.live.service.roles.connections import ClusterParts, process_name, run_until, stopped_early, until_available
 from scoter.live.service.roles.sessions import SharedSessions
 from scoter.ui.files import Pages
 
@@ -127,10 +127,10 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         access = SessionAccess(
             keys, sessions, required=plan.needs_keys, any_host=plan.any_host, origins=web.cors_origins
         )
-        acceptance = Acceptance(config, intake, intake, parts.rules)
+        receiver = MessageReceiver(config, intake, intake, parts.rules)
         api = Api(
             Services(
-                sink=acceptance,
+                sink=receiver,
                 lookup=Lookup(records, intake.is_pending),
                 is_forced=intake.is_forced,
                 waiters=waiters,

@@ -21,7 +21,7 @@ from scoter.live.pipeline.parser import ResponseParser
 from scoter.live.service.components import live_config
 from scoter.live.service.plan import ServicePlan
 from scoter.live.service.process import SupervisorLink, run_process
-from scoter.live.service.roles.parts import ClusterParts, process_name, run_until, stopped_early, trim
+from scoter.live.service.roles.connections import ClusterParts, process_name, run_until, stopped_early, trim
 from scoter.parse import ContentParser
 
 _COMMITS_PER_LEASE: Final = 4

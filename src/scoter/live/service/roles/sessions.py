@@ -17,7 +17,7 @@ from scoter.live.kafka.consumer import ReceivedMessage
 from scoter.live.kafka.faults import FAULTS, FaultKind
 from scoter.live.kafka.kafka import KafkaSender, OutgoingMessage, TopicNames
 from scoter.live.kafka.messages import MessageFormat, UnreadableMessage
-from scoter.live.kafka.tail import TopicTail
+from scoter.live.kafka.topic_reader import TopicTail
 
 _SHARED_WITHIN: Final = 2.0  # seconds that a login waits for Kafka
 _format: Final = MessageFormat(StoredSession)

@@ -25,7 +25,7 @@ from scoter.live.pipeline.scheduler import Scheduler
 from scoter.live.service.components import archive_info, live_config
 from scoter.live.service.plan import ServicePlan
 from scoter.live.service.process import SupervisorLink, run_process
-from scoter.live.service.roles.parts import ClusterParts, process_name, run_until, stopped_early, trim
+from scoter.live.service.roles.connections import ClusterParts, process_name, run_until, stopped_early, trim
 from scoter.parse import ContentParser
 
 

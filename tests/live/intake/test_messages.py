@@ -12,7 +12,7 @@ from tests.live.memory.stores import MemoryStores
 from scoter.core.extract import LONGEST
 from scoter.errors import UserError
 from scoter.live.api.records import DomainRule
-from scoter.live.intake.acceptance import Acceptance, Overloaded, Taken
+from scoter.live.intake.messages import MessageReceiver, Overloaded, Taken
 from scoter.live.ports import Accepted, JournalEntry
 from scoter.live.records import Message, Priority
 
@@ -47,13 +47,13 @@ class Journal:
 
 
 class Door:
-    """An acceptance over in-memory stores."""
+    """A receiver over in-memory stores."""
 
     def __init__(self, **live: Any) -> None:
         self.stores = MemoryStores()
         self.journal = Journal(self.stores)
         self.woken = 0
-        self.acceptance = Acceptance(
+        self.receiver = MessageReceiver(
             configuration(**live), self.journal, self.stores.journal, self.stores.rules, on_accepted=self._wake
         )
 
@@ -61,7 +61,7 @@ class Door:
         self.woken += 1
 
     async def take(self, *urls: str, text: str = "", name: str = "m") -> Taken | Overloaded:
-        (answer,) = await self.acceptance.take([message(*urls, text=text, name=name)])
+        (answer,) = await self.receiver.take([message(*urls, text=text, name=name)])
         return answer
 
     async def taken(self, *urls: str, text: str = "", name: str = "m") -> Taken:
@@ -161,7 +161,7 @@ async def test_many_messages_are_accepted_in_one_write() -> None:
         message("http://a.example/x", name="fits too"),
     ]
 
-    answers = await door.acceptance.take(messages)
+    answers = await door.receiver.take(messages)
 
     assert [type(answer) for answer in answers] == [Taken, Overloaded, Taken, Taken]
     assert [answer.accepted.message for answer in answers if isinstance(answer, Taken)] == [
@@ -219,7 +219,7 @@ async def test_repeated_message_is_accepted_by_a_full_service(limit: str) -> Non
     door = Door(**{limit: 4})
     first = await door.taken(*some(4), name="first")
 
-    again, other = await door.acceptance.take([message(*some(4), name="first"), message(*some(1), name="other")])
+    again, other = await door.receiver.take([message(*some(4), name="first"), message(*some(1), name="other")])
 
     assert isinstance(again, Taken)
     assert not again.accepted.is_new
@@ -231,7 +231,7 @@ async def test_repeated_message_is_accepted_by_a_full_service(limit: str) -> Non
 async def test_message_repeated_in_one_call_is_accepted_by_a_full_service() -> None:
     door = Door(backlog=4)
 
-    answers = await door.acceptance.take([message(*some(4), name="m"), message(*some(4), name="m")])
+    answers = await door.receiver.take([message(*some(4), name="m"), message(*some(4), name="m")])
 
     assert [isinstance(each, Taken) and each.accepted.is_new for each in answers] == [True, False]
     assert all(isinstance(each, Taken) for each in answers)

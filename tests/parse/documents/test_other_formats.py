@@ -13,7 +13,7 @@ from tests.parse.documents.old_office import doc, ppt, xls
 from scoter.config import load
 from scoter.errors import PluginError
 from scoter.parse.content_parser import ContentParser, Parsed, ParseFailed
-from scoter.parse.documents.wide import WideParser
+from scoter.parse.documents.other_formats import WideParser
 from scoter.plugins import Setup
 
 needs_kreuzberg = pytest.mark.skipif(find_spec("kreuzberg") is None, reason="needs the extra documents")
@@ -125,7 +125,7 @@ def test_every_type_that_is_named_is_one_that_it_reads() -> None:
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scoter.parse.documents.wide.find_spec", lambda name: None)
+    monkeypatch.setattr("scoter.parse.documents.other_formats.find_spec", lambda name: None)
 
     with pytest.raises(PluginError) as raised:
         WideParser(Setup(load()))

@@ -79,7 +79,7 @@ def manage_keys(
 
 
 def _make_key(folder: ServiceFolder, name: str, scopes: str, rate: float | None, tenant: str) -> int:
-    from scoter.live.service.keys import check_tenant, make_key, parse_scopes
+    from scoter.live.service.api_keys import check_tenant, make_key, parse_scopes
 
     if rate is not None and math.isnan(rate):
         raise UsageError("this is not a number", where="--rate", hint="For example: --rate 50")
@@ -94,7 +94,7 @@ def _make_key(folder: ServiceFolder, name: str, scopes: str, rate: float | None,
 
 
 def _revoke_key(command: str, folder: ServiceFolder, key_id: str) -> int:
-    from scoter.live.service.keys import known_keys, revoke_key
+    from scoter.live.service.api_keys import known_keys, revoke_key
 
     if not known_keys(folder) or not asyncio.run(revoke_key(folder, key_id)):
         raise UsageError(
@@ -107,7 +107,7 @@ def _revoke_key(command: str, folder: ServiceFolder, key_id: str) -> int:
 
 
 def _list_keys(folder: ServiceFolder) -> int:
-    from scoter.live.service.keys import known_keys
+    from scoter.live.service.api_keys import known_keys
 
     found = known_keys(folder)
     for key in found:

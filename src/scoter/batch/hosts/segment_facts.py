@@ -12,8 +12,8 @@ import pyarrow as pa
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.schemas import TIME
 from scoter.batch.crawldir.segment import Segment, segment_sources
-from scoter.batch.hosts.known import save_hosts
-from scoter.batch.hosts.sketches import bin_of
+from scoter.batch.hosts.crawldb_facts import save_hosts
+from scoter.batch.hosts.histograms import bin_of
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
 from scoter.engine.portable import Value

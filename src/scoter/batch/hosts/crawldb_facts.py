@@ -16,7 +16,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
-from scoter.batch.hosts.sketches import bin_of
+from scoter.batch.hosts.histograms import bin_of
 from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
 from scoter.batch.urls.domains import host_keys
 from scoter.engine import Engine, TableSource, file_source

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from scoter.core.page import Content
 from scoter.core.url import canonical
+from scoter.parse.byte_search import count_byte, is_whole_utf8, may_have_two_blanks
 from scoter.parse.html import HtmlReader
-from scoter.parse.vectors import count_byte, is_whole_utf8, may_have_two_blanks
 
 LOADED = (np, pa)  # imported, as in a process that fetches for a crawl
 LONG = "word " * 500

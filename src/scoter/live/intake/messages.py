@@ -54,7 +54,7 @@ class Taken(Struct, frozen=True, kw_only=True):
 TakeResult: TypeAlias = Taken | Overloaded
 
 
-class Acceptance:
+class MessageReceiver:
     """Accepts messages, or refuses them when the backlog is full."""
 
     def __init__(

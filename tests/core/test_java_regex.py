@@ -7,7 +7,7 @@ import regex  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.core.dialect import translate
+from scoter.core.java_regex import translate
 from scoter.core.pattern import compile_pattern
 
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.parse.filters.pages import page
 
 from scoter.core.page import split_values
-from scoter.parse.filters.values import (
+from scoter.parse.filters.metadata_values import (
     LONGEST_TOGETHER,
     LONGEST_VALUE,
     MOST_VALUES,
