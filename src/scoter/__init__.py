@@ -2,12 +2,10 @@
 
 The library interface: ``scoter.fetch_pages`` fetches URLs, and ``scoter.search`` searches the index of a crawl.
 
-- ``api``       the records of the live service's HTTP API
-- ``batch/``    batch crawls: one module per command
-- ``batch_api``  the records of the REST API for batch crawls
+- ``batch/``    batch crawls: jobs, and their REST API
 - ``builtin/``  the built-in plug-ins
 - ``cli/``      the command line
-- ``client/``   the Python client of the live service
+- ``client/``   the Python clients of both HTTP APIs
 - ``compose``   services, filters and stages
 - ``config/``   the settings, and how they are loaded
 - ``core/``     the rules of a crawl, as pure functions
@@ -16,15 +14,17 @@ The library interface: ``scoter.fetch_pages`` fetches URLs, and ``scoter.search`
 - ``export/``   crawls as files: archives, rows, Markdown, databases
 - ``fetch/``    the polite fetch core
 - ``heap``      memory settings of long-running processes
+- ``http/``     what both HTTP APIs are made of
 - ``index/``    documents, index writers and search
-- ``live/``     the live service
-- ``nutch/``    crawls of Apache Nutch, read and imported
+- ``live/``     the live service: pipeline, stores, HTTP API, processes
+- ``nutch/``    everything about Apache Nutch: its crawls, settings and commands
 - ``parse/``    parsers: from bytes to pages
 - ``plugins/``  extension points, and how plug-ins are loaded
+- ``reports/``  named reports that crawls and services can answer
 - ``secrets``   masks passwords and tokens in what is shown, logged and recorded
 - ``simweb/``   a synthetic web for demos, tests and benchmarks
 - ``store/``    archive and tables on disk
-- ``web/``      the HTTP APIs of the live service and of batch crawls, and their processes
+- ``ui/``       the web interface
 """
 
 from typing import TYPE_CHECKING, Any

@@ -32,6 +32,4 @@
 - ``mergesegs``      merges segments
 - ``compact``        merges the delta parts of the crawldb into its base
 - ``prune``          removes old segments and table versions
-
-``slow_hosts`` says when ``fetch`` ends a round without its slowest hosts.
 """

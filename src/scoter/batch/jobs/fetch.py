@@ -25,7 +25,7 @@ from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import HOLDS, ROBOTS_CACHE, CrawlDir, StopRequest, applied_segments
 from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
 from scoter.batch.fetchlists.lists import process_count
-from scoter.batch.jobs.slow_hosts import SlowHosts
+from scoter.batch.fetchlists.slow_hosts import SlowHosts
 from scoter.batch.worker.pool import FetchPool, WorkerDied
 from scoter.batch.worker.process import FetchTask, FetchTaskReport, assign_lists, share_limits
 from scoter.batch.worker.segment_part import recover_fetch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scoter.batch.jobs.slow_hosts import SlowHosts
+from scoter.batch.fetchlists.slow_hosts import SlowHosts
 
 
 def ended_after(hosts_by_second: list[int], *, read_after: int = 0) -> int | None:
