@@ -6,7 +6,6 @@ Creates a crawl of that many URLs, of which a tenth was fetched, with two links 
 its own process; the crawldb is restored after each. ``--keep DIR`` leaves the crawl there and reuses it the next time.
 The fingerprint does not depend on the memory limit.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1]))  # a script can import its own folder only, and this is in a package
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.pages import page

@@ -7,7 +7,6 @@ process. The bare loop reads the texts and titles of the segments and writes the
 version, no order, no digests. Exits with 1 if JSON lines or Markdown are written at less than 300 MB of text per minute
 of CPU time.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

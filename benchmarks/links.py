@@ -5,7 +5,6 @@
 Creates a crawl with a seeded power-law graph and runs each command on it in its own process. ``--peer`` is a Python
 with networkit, which computes PageRank over the same links in the same run. Targets apply to the full size only.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@
 Both lists have the same thousand hosts, each with a delay, so that a long list stays queued; the time limit ends both
 runs. Every page is different: 25 KB with 55 links, half of them unique to the page.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ the stages of each outcome. *Own* is all time except that of the remote server. 
 domain gets two requests within seconds, and robots.txt is cached in a first round, so time spent in a domain's queue
 counts as the service's own.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 python -m benchmarks.search.plain CRAWL FOLDER
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The tables of a crawl that has the pages of a corpus."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

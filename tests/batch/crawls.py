@@ -1,5 +1,4 @@
 """Small crawls, written row by row."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

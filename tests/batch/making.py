@@ -1,5 +1,4 @@
 """Small crawl directories, made without running a crawl."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """docs/crawl-directory.md lists every column of every table, with its type and a sentence."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The context that a request carries."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

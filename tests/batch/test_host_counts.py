@@ -1,5 +1,4 @@
 """Counts of hosts that jobs store with the crawldb are those of its rows, however it was changed."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Changes of the crawldb written as delta parts give the same records as rewriting it."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

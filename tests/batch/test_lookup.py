@@ -1,5 +1,4 @@
 """Finding rows by value in sorted and unsorted files with different columns."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

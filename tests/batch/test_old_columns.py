@@ -1,5 +1,4 @@
 """Segments written before the metadata columns existed, together with newer ones."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The rows of pages: typed columns, and documents inside others."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

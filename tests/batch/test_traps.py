@@ -1,7 +1,5 @@
 """URLs of possible crawler traps are held back by generate."""
 
-# mypy: disable-error-code="import-untyped"
-
 from __future__ import annotations
 
 from pathlib import Path

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 from uuid import uuid4
 
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow.parquet as pq
 from tests.servers.running import PASSWORD, USER, RunningServer
 
 from scoter.config import load

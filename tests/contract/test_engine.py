@@ -1,5 +1,4 @@
 """The contract of every engine: DuckDB, DuckDB in key ranges, and Spark."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

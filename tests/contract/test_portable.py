@@ -1,5 +1,4 @@
 """Expressions that give the same result on every engine."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The contract of every table, in a folder or in an object store."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

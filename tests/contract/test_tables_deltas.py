@@ -1,5 +1,4 @@
 """The contract of delta parts and replaced rows, in a folder or in an object store."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

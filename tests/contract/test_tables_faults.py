@@ -1,5 +1,4 @@
 """Faults of tables, in a folder or an object store: each gives a clear message, and the last version stays."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

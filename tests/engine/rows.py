@@ -1,5 +1,4 @@
 """Small tables for tests of engines."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

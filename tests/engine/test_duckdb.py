@@ -1,5 +1,4 @@
 """The embedded engine beyond the contract: ranges, progress, temporary files, and errors."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """An expression selects the same rows by columns as it does record by record."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

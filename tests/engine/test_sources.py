@@ -1,5 +1,4 @@
 """Key ranges: where they are cut, and how even they are."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

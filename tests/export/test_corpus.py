@@ -1,5 +1,4 @@
 """The corpus for language models: what is left out, and what the files hold."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """What each format writes."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

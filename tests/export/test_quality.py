@@ -6,7 +6,7 @@ import random
 import re
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 import pytest
 
 from scoter.config import load

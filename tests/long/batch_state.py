@@ -1,5 +1,4 @@
 """The state of a crawl directory, read without the code of the jobs, to compare crawls and watch a running one."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

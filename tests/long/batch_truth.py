@@ -5,7 +5,6 @@
 Retries are due at once (rounds look two days ahead, and a retry waits for one day), so that a crawl ends when every URL
 has its final status. No URL may be missing, superfluous or have another status than expected.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ they can still reach the web. The driver is killed as well, and started again. E
 once, the tables must equal those of a fetch on this machine, and the web's request log must show each host's delay
 between any two requests. Needs root and Java.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

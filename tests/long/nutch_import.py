@@ -4,7 +4,6 @@
 a large crawl and measures the CPU time per 100,000 records. Needs Maven and a JDK. With --fixtures, it only writes the
 small crawls of several releases in `examples/nutch-releases`, which the fast tests import.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 Nutch's jobs come from its published jar and run in one process. Its plug-ins are not published as jars: `SameSite.java`
 has simple ones for this site. Needs Maven and a JDK.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ reaches a steady size. At the end every accepted URL must have one event and one
 have missed anything; the processes must be those of the start, without growth in memory or open files; the web's
 request log must show that politeness delays were kept; the service must log no error and stop on request.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import numpy as np
-import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,4 @@
 """What a command has reported as done survives a power failure, and nothing half-written is ever reachable by name."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Object stores for tests, each behind a proxy."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

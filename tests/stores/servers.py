@@ -1,5 +1,4 @@
 """Two independent S3 servers: moto, and versitygw with a folder behind it."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

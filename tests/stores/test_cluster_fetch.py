@@ -1,5 +1,4 @@
 """Fetching on executors into an object store: what the driver has not accepted does not count."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

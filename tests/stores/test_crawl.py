@@ -1,5 +1,4 @@
 """Whole crawls in an object store: equal to local ones, with faults and kills, in a bounded number of requests."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Files that a step shares with others while it runs, and parts that versions share, in an object store."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """What Spark's executors do in an object store, without Spark: they write parts, and read pieces of tables."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 python writer.py URL LEASE hold
 python writer.py URL LEASE commit writing|checked|never
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

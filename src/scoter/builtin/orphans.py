@@ -3,7 +3,6 @@
 The filter keeps the time of the last update in which something linked to a URL. A URL that never had an inlink, such as
 a seed, has no such time and keeps its status.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ Each offers the rules of ``core.schedule`` twice: for one record, and as column 
 A ``HOOK_columns`` method returns what ``HOOK`` changes, by column. Its table has the columns of a crawl datum, and
 ``fetched``, ``change`` and ``now``; intervals are whole seconds there.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The embedded engine: DuckDB in this process, within a memory limit, spilling to its own folder."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

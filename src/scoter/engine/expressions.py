@@ -4,7 +4,6 @@ It selects the same records as ``core.expr.matches``. Numbers are doubles and du
 ``interval`` holds whole seconds. Two cases differ: letters whose lower case is longer than they are (engines keep the
 length), and scores that are NaN.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """What both engines need of Ibis: fewer imports, tables written in an expression, and exact output types."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Row functions on Spark: how they reach the processes of a cluster, and how their errors come back."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Read-only SQL sessions: DuckDB over Parquet files, which it sees as views and cannot leave."""
-# mypy: disable-error-code="import-untyped"
 # ruff: noqa: S608 - builds SQL; all texts in it are quoted
 
 from __future__ import annotations

@@ -6,7 +6,6 @@ read without the rest; unsorted inputs are first partitioned into temporary file
 10 million URLs, 1 million fetches and 20 million links: without ranges, DuckDB 1.5 runs out of memory at 4 GB; 8 ranges
 take 61 CPU seconds and 1.4 GB, 24 ranges 76 CPU seconds and 0.7 GB.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ All results leave Spark as Parquet (``spark_files``), because maps cannot leave 
 the processes of the cluster, next to the rows; the plug-ins that they hold travel by name. Spark is an optional extra
 and is imported only where it is used.
 """
-# mypy: disable-error-code="import-untyped, import-not-found"
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ stores, other packages. So the Python processes of the executors read and write 
 credentials as every other process of Scoter. They upload each file whole, under a name of its own, and the driver uses
 only those that successful tasks report; what a failed or repeated task has left there is removed.
 """
-# mypy: disable-error-code="import-untyped, import-not-found"
 
 from __future__ import annotations
 

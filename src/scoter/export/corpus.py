@@ -4,7 +4,6 @@ Pages are selected as in any export. Then every text is measured (``quality``), 
 Texts that break a rule are left out; of those that are equal or nearly so, one is kept. What was measured is saved, so
 that a corpus that is interrupted is continued where it was.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

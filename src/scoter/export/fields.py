@@ -1,5 +1,4 @@
 """The fields of an exported page: where each comes from, its type, and which of them a command asks for."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """What every format of an export has in common, and the formats of rows: JSON lines, CSV and Parquet."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ have equal smallest hashes with a probability that is the share of sequences tha
 hashes are divided into bands. Texts with an equal band are near-duplicates, directly or through others; of each such
 group one is kept, the one with the highest score (groups as in FineWeb's pipeline).
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ over many segments. Reading the pages of every shard from there would mean readi
 Instead, one job joins the selected pages with their texts and saves the result sorted by key, within the memory limit
 of the engine. A shard is then a range of rows.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

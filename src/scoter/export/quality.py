@@ -4,7 +4,6 @@ The rules are those of Gopher, C4 and FineWeb; ``config/sections/corpus.py`` nam
 spaces have no words that can be counted so simply: two of their letters count as one word, and the rules about words
 do not apply to them. A stop-word rule needs a list for the language; without one it does not apply either.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ of feeds; it is for formats made of text and metadata. One of *captures* takes t
 URL, parsed or not; it is for formats made of archived bytes. Both are saved to a file before anything is exported, so
 that an export that is continued later exports the same pages whatever was crawled meanwhile.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

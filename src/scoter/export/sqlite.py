@@ -3,7 +3,6 @@
 Every shard is one transaction, which also counts it in ``user_version``: a shard that was committed before a kill is
 not written again.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def is_whole_utf8(data: bytes) -> bool:
     (True, False)
     """
     if _LONG <= len(data) <= _LONGEST and "pyarrow" in sys.modules:  # a fifth of the time, as it creates no str
-        import pyarrow  # type: ignore[import-untyped]
+        import pyarrow
 
         bounds: Any = pyarrow.py_buffer(_OFFSETS.pack(0, len(data)))
         try:

@@ -3,7 +3,7 @@
 Plug-ins hold compiled patterns and open files, which cannot be pickled. So a plug-in travels as its name, the address
 of its class and its configuration, and is instantiated where it arrives, once per process.
 """
-# mypy: disable-error-code="import-untyped, import-not-found, misc, no-untyped-call, unused-ignore"
+# mypy: disable-error-code="misc, no-untyped-call, unused-ignore"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Keep Arrow small and quick to start."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """What a crawl has found, over HTTP: rows, hosts, segments, links, copies, texts, search and reports."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """SQL over HTTP: read-only, limited, and unable to leave the views of its crawl."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

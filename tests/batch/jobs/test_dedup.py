@@ -215,7 +215,7 @@ def test_simhashes_within_the_distance_share_a_band(simhash: int, distance: int,
 
 
 def _batch(simhashes: list[int]) -> Any:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
     schema = pa.schema([("rank", pa.int64()), ("among", pa.utf8()), ("simhash", pa.int64())])
     rows = [{"rank": rank, "among": "", "simhash": simhash} for rank, simhash in enumerate(simhashes)]

@@ -1,5 +1,4 @@
 """The fetch job: workers, parts, stopping and resuming; followed redirects and links; stored content."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

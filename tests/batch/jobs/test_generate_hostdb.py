@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow.parquet as pq
 import pytest
 from tests.batch.crawls import NOW, crawl_at, datum, write_crawldb, write_segment
 from tests.batch.jobs.test_updatehostdb import MISSING, Names

@@ -1,5 +1,4 @@
 """linkrank and scoreupdater: ranks compared with networkx and with a plain implementation of Nutch's rules."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """mergesegs: which fetch of a page is kept, with which rows, and that its bytes can be read."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

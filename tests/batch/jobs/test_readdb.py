@@ -1,5 +1,4 @@
 """readdb: statistics, one record, the best URLs, and selected records."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

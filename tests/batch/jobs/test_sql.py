@@ -232,7 +232,7 @@ def test_read_only_crawl_can_be_queried(crawl: CrawlDir) -> None:
 
 
 def _one_page() -> Any:
-    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow as pa
 
     row = page(A)
     return pa.RecordBatch.from_pylist([{name: row.get(name) for name in schemas.PARSE_DATA.names}], schemas.PARSE_DATA)

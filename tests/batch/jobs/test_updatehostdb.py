@@ -1,5 +1,4 @@
 """updatehostdb: where each fact about a host comes from, and what an update keeps."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

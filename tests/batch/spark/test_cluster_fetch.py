@@ -1,5 +1,4 @@
 """Fetching on executors: the tables of a fetch on this machine, whatever happens to the executors."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

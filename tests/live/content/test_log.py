@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import duckdb
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

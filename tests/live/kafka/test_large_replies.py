@@ -34,7 +34,7 @@ def page(url: str) -> bytes:
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A bucket of an S3 server, which this process and those it starts use."""
-    import boto3  # type: ignore[import-untyped]
+    import boto3
 
     from scoter.store.objects import registry
 

@@ -1,5 +1,4 @@
 """scoter import-nutch-crawl: a whole crawl, and one that is damaged, killed or not there."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

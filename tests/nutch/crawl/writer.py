@@ -1,5 +1,4 @@
 """Writes SequenceFiles and Nutch's records from the description of their formats, independently of what reads them."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

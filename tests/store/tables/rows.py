@@ -1,5 +1,4 @@
 """Small tables for tests: every row of a version has the version's mark, so that a mixture is detected."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

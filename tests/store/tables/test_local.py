@@ -1,5 +1,4 @@
 """Tables on a local disk: locks, readers that hold a version, and disk failures."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The page about tables: its examples run."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 The counts are stored with the crawldb if it is writable, and printed as an Arrow stream in any case.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 Jobs store them with each version of the crawldb (``batch.crawldir.host_counts``). The rows of a large crawldb without
 stored counts are counted in a process of their own, never while a request waits.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

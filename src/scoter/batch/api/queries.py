@@ -1,5 +1,4 @@
 """Runs queries in processes of their own, a few at a time; viewers share recent reports."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

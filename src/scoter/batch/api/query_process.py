@@ -7,7 +7,6 @@ a status byte, then an Arrow stream or an error as JSON. All processes end with 
 
 The temporary files of a query are in a folder below FOLDER, which this process removes however the query ends.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

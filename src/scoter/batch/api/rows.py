@@ -1,5 +1,4 @@
 """Reads pages of rows by key, with a bounded amount of work per request, and encodes rows as JSON or Arrow."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 URLs by status are those of the hosts, which are counted once per version of the crawldb (``host_tables``).
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 A job that changes few rows reads these with their positions, writes the new rows as a delta part, and lists the
 positions of the old ones. So the version after it shares all other rows with the one before.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Rows as CSV, JSON lines, Parquet or plain text, written to a file atomically."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ and stores them beside the parts of the new version. An update starts from the c
 cost does not depend on the size of the crawldb. Other jobs count all rows, a few CPU seconds for 10 million of them.
 A small crawldb has no stored counts: counting its rows takes as long as reading them.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

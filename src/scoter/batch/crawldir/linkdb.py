@@ -1,5 +1,4 @@
 """Operations on links that ``invertlinks`` and ``mergelinkdb`` share."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Ask segment merge filters which pages to keep, one page at a time."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

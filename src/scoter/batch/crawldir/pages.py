@@ -1,5 +1,4 @@
 """Reading crawled pages back from the tables of a crawl, for documents and exports."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 docs/crawl-directory.md describes the columns; a test compares it with this module.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 The rules are Nutch's, in this order: due, not waiting in a segment, the expression, the status, the minimum sort value,
 the maximum interval. The URL filters come afterwards (``picker.py``), because they are Python code.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

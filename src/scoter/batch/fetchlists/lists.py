@@ -2,7 +2,6 @@
 
 All URLs of a host queue are in the same list, so that no two workers send requests to one server.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Assign candidates, in their order, to segments and fetch lists, within the limits for hosts, segments and traps."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

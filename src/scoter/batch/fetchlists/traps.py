@@ -10,7 +10,6 @@ others wait for the next fetch list.
 Only URLs that were found by links alone are held back: neither those that were fetched before nor those that a seed
 list or a sitemap has named.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 A segment is built in a folder whose name begins with a dot; readers ignore it. The folder gets its final name when
 everything is on disk, so a killed job leaves no partial segment.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Adding segments to the link graph: nodes for new URLs, hosts and domains, and the links as a file."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

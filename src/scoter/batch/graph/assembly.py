@@ -1,5 +1,4 @@
 """The nodes and links that segments add to the link graph, as files to be added to its tables."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Links in temporary files by their source, so that all links of a page can be processed in memory."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

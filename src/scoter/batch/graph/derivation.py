@@ -3,7 +3,6 @@
 An update computes them from what changed. After an interruption, or if much changed, they are computed from all links;
 the results are the same.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The links of pages: which are live, and how many each node has."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The counts and ranks of nodes: as arrays by node number, and as rows for an engine."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

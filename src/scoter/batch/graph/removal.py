@@ -3,7 +3,6 @@
 A URL that was never in the crawldb stays: a crawl may not add all links that it finds. So the nodes record whether they
 were in the crawldb once; pages that were parsed were.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

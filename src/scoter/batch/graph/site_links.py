@@ -2,7 +2,6 @@
 
 A link between two sites has two weights: the number of links between their pages, and of the pages that have them.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The host graph and the domain graph: built from the links of pages, or updated by the pages that changed."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ rows after them are differences that updates added; ``site_links.py`` reads both
 The links of pages are the truth. All other tables record the last run that they include, so a job that was killed in
 between is completed by the next ``webgraph``.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

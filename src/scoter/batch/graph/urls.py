@@ -3,7 +3,6 @@
 The numbers are those of one run; ``assembly.py`` gives lasting ones to the URLs whose links are kept. Links are matched
 with URLs by hashes of 63 bits, in arrays. Should two URLs have the same hash, all are matched by their texts.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

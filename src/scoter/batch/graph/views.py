@@ -2,7 +2,6 @@
 
 The views are nodes, links, host_nodes, host_links, domain_nodes and domain_links.
 """
-# mypy: disable-error-code="import-untyped"
 # ruff: noqa: S608 - builds SQL; all texts in it are quoted
 
 from __future__ import annotations

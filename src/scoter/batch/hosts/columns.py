@@ -1,5 +1,4 @@
 """The columns of the hostdb as people and expressions see them."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

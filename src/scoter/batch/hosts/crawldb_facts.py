@@ -2,7 +2,6 @@
 
 Hosts are grouped by values of fixed size only, because engines cannot move texts that they aggregate to disk.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ host, but each takes kilobytes even for one value, and there are millions of hos
 
 In the hostdb, a bin is one number: its place times 2³² plus its count.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

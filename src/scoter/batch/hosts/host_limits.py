@@ -1,5 +1,4 @@
 """What ``generate`` takes from the hostdb: limits and delays by expression, and which hosts are dead."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

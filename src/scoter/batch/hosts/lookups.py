@@ -6,7 +6,6 @@ again after ``hostdb.recheck_interval`` times the number of its failures.
 
 Lookups are bounded: ``hostdb.num_resolvers_threads`` at a time, ``hostdb.lookup_time_limit`` in all.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The hosts of a crawl that stand out: the slowest, those that sent most, those with most errors or challenges."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Metadata of hosts that plug-ins aggregate from the crawldb, record by record."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The join of everything known about hosts to the rows of the hostdb."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

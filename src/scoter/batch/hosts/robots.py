@@ -1,5 +1,4 @@
 """What cached robots.txt files say about hosts: Crawl-delay, sitemaps, and whether the site may be crawled."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

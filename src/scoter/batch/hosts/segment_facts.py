@@ -1,5 +1,4 @@
 """What segments say about every host: requests and failures, bytes, times, servers, and where homepages redirect to."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ rows exceed a share of its rows (``db.compaction_share``). The share bounds what
 row is written again. Many small delta parts are merged with each other. Each pass is an ordinary new version: a kill
 leaves the version before, and readers keep theirs.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ equal. So pages are grouped by every pair of blocks (Manku, Jain, Das Sarma: Det
 about as many false candidates. The best page removes those near it, then the next best of the rest, so every duplicate
 has a page near it that is kept.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

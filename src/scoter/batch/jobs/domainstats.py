@@ -1,5 +1,4 @@
 """domainstats: count pages by host, domain, public suffix or top-level domain."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """explain: everything known about one URL, found by its key without an engine, and a one-sentence summary."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ segments themselves are the mark: with ``generate.update_crawldb``, URLs are ski
 younger than ``generate.mark_age`` and not in the crawldb yet. The effect is the same, but the crawldb is not rewritten,
 a killed job leaves no marks, and removing a segment releases its URLs.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ since a document replaces the one with the same id, the result is the same.
 A document is written again if its page was parsed again, if its score changed by half, or if the set of anchor texts
 changed; all are if the settings for documents change.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ Known URLs are left unchanged, unless their record is replaced (``overwrite``) o
 merged, score and interval are set if the seed has them). If a URL occurs twice, its first line counts. If nothing
 changes, no version is written.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ anyway, and this costs one look-up of each link's source. If a newer segment was
 pages are kept as long as that segment exists. Nutch also filters the existing links; here only new links are filtered
 (``mergelinkdb --filter`` filters all).
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

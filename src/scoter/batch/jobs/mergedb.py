@@ -1,5 +1,4 @@
 """mergedb: merge crawldbs. The record fetched last wins; metadata is merged."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """mergelinkdb: merge linkdbs; every URL keeps its inlinks up to the limit."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ Fetches that will be retried, or that found a page not modified, have no content
 row of each table separately; here all rows of a page come from one segment, so a page that is gone does not keep an
 older text.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """nodedumper: the nodes of a graph with the most links or the highest ranks, or their hosts or domains."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

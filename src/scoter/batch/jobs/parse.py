@@ -3,7 +3,6 @@
 Each part of the fetch becomes parts of the same name in ``parse_text``, ``crawl_parse`` and ``parse_data``, in this
 order; the last makes the others valid. Finished parts are not parsed again.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """readhostdb: show the hosts of the hostdb, one host, or dumps of records, homepages and host names."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

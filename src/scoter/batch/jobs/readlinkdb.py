@@ -1,5 +1,4 @@
 """readlinkdb: the inlinks of a URL, or the rows of the linkdb."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """readseg: the state of segments, and what a segment holds of one URL or of all URLs."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

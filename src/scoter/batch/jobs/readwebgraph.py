@@ -1,5 +1,4 @@
 """readwebgraph: the size of the graphs, or one node and its neighbours."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

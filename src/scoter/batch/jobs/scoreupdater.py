@@ -1,5 +1,4 @@
 """scoreupdater: write ranks of the link graph to the scores of the crawldb."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

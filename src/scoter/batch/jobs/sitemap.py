@@ -5,7 +5,6 @@ new version of the crawldb is written when all sitemaps have been read, so an in
 URLs are left unchanged, unless ``overwrite`` is set: then score, interval and modified time are replaced if the entry
 has them. If a URL is listed twice, the first entry counts.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """sql: read-only queries over the tables of a crawl."""
-# mypy: disable-error-code="import-untyped"
 # ruff: noqa: S608 - builds SQL; all texts in it are quoted
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 ``scoter.core.update`` defines the rule for one URL; ``scoter.batch.update`` implements it as column expressions. The
 manifest of a crawldb version lists the segments applied to it, so that no segment is applied twice.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 ``batch/hosts`` says where each fact comes from. The new version of the table also records the segments that it
 includes, so that a killed update changes nothing and the next one starts over.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

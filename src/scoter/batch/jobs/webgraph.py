@@ -8,7 +8,6 @@ Differences from Nutch: the result does not depend on the order of links on a pa
 the one whose target sorts first is kept; and an update writes only what changed. As in Nutch, filters and normalisers
 are off by default, because the links of a segment have been through them already.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 Every finished part is copied to the segment, where it is invisible until the driver accepts it.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

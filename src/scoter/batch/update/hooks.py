@@ -3,7 +3,6 @@
 A plug-in that implements a hook for columns returns expressions. One that does not is called row by row, only for the
 rows that the hook applies to: slower, with the same result.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

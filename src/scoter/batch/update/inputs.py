@@ -4,7 +4,6 @@ The columns of the old record start with ``old_``, those of the fetch with ``f_`
 aggregated links with ``link_``, of the best link with ``best_``. ``old_url``, ``f_url`` and ``link_score`` are null
 if there is no such record.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 A link is a row of ``crawl_parse`` or the target of a redirect. The best link has the highest score; ties go to
 redirects, then to the source that sorts first. A score that is not finite counts as 0.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 Each stage adds columns: first the outcome, then the record before any rule, then the schedule's changes, then status
 and signature. The functions correspond to those in ``core.update``.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 Commands that normalise and filter known URLs again find that most do not change. So each distinct URL goes through the
 chains once, and only the changes are joined back.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Hosts of URLs and their registered domains, as columns."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The links of parsed segments, normalised and filtered, and the pages whose newest links they are."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

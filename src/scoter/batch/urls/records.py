@@ -1,5 +1,4 @@
 """Turn seed lines and sitemap entries into crawldb records, in a temporary file."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

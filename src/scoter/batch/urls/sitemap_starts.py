@@ -1,5 +1,4 @@
 """Where the search for sitemaps starts: sites and sitemaps that are given, or the sites of a crawldb or hostdb."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ one after another; the fetch core's body budget limits how many are in memory.
 The reading can be suspended and continued: requests that were not made are kept, with the state of each site's search.
 A search ends early when its time is up, when it has requested too many sitemaps, or when the site repeats itself.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

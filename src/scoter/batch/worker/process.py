@@ -3,7 +3,6 @@
 When the pipe closes, the parent is gone: the worker starts no more requests, finishes those in progress and its part,
 and exits. While it runs it holds a shared lock on the segment, so that no other fetch starts.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

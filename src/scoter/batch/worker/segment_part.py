@@ -3,7 +3,6 @@
 First everything is written to disk durably. Then the files get their names, the table that makes the others valid last:
 if the process is killed, a part is complete or does not exist.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

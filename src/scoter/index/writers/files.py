@@ -3,7 +3,6 @@
 Files are named by the number of the run and appear when the run commits, so a run that is killed and repeated leaves
 each document once. A later file replaces documents of earlier ones by id.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ appears by a rename, and its name says which events need not be exported again, 
 twice. When an hour is over its parts are merged into one file. Parts that a crash leaves behind are within the range
 of that file, and are ignored. A new generation begins with another database, whose events are numbered differently.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 One row is one outcome: a URL of a message that is done. Several rows share a ``fetch_id`` if they joined one fetch or
 were answered from the store.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

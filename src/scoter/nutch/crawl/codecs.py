@@ -1,5 +1,4 @@
 """The compression codecs of Hadoop, by class name. Every decoder has a limit for its output."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 Everything is written to a hidden folder next to the new directory, which gets its name when the import is complete. A
 killed import leaves only that folder, and the next one removes it.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ Both are read one after the other and joined by the engine. Nutch's ``crawl_pars
 their scores, but not the pages they are on; ``parse_data`` has pages and links, but no scores. So the links of
 ``parse_data`` are imported, and all links to a target share the sum of its scores equally, which an update adds up.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 Rows go to temporary files as they are read. The engine then removes duplicates, which arise where several URLs of Nutch
 have the same canonical form, and writes the table.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 fsspec can create an object that does not exist, but not replace one version of an object: locks in such a store do not
 expire, and are removed by a person if their process was killed.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

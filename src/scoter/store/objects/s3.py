@@ -4,7 +4,6 @@ Credentials, region, profile and endpoint come from botocore's standard chain (`
 ``AWS_ENDPOINT_URL``, instance roles). A conditional write that is retried may fail because its first attempt succeeded
 without a response; so a conflict counts only if the object has another content than ours.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Table storage in a local folder: atomic renames, and kernel locks that end with their process."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 Everything is written to the folder of the new version, which no reader opens; then its manifest; and last ``CURRENT``,
 which makes it the current version. A kill before that leaves the table as it was, a kill after it changes nothing.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

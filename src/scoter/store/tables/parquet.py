@@ -2,7 +2,6 @@
 
 A draft is locked while it is written, which distinguishes it from one that a killed process left.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

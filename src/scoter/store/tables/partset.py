@@ -2,7 +2,6 @@
 
 ``seal`` and ``publish`` are separate steps, so that a part can be published together with its archive.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 They are kept in Parquet files beside the parts: the name of a part within the table, and the number of a row in it.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ aliases (``utf8``, ``float64``) and without labels (``list<utf8>``, ``timestamp[
 A missing column gets its default, an unwanted one is not read, and a type may have become wider. Any other change is
 an error that names the column and both types.
 """
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """Manifests, the names of versions and parts, and which version is current, kept or removed."""
-# mypy: disable-error-code="import-untyped"
 
 from __future__ import annotations
 
