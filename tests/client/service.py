@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from scoter.client import AsyncClient, Client
+from scoter.client import AsyncClient, AsyncCrawlClient, Client, CrawlClient
 
 
 class Asked(Struct, frozen=True):
@@ -125,9 +125,9 @@ def _read(lines: Any) -> Asked | None:
 
 
 class Driven:
-    """An ``AsyncClient`` with the interface of a ``Client``, so that one suite tests both."""
+    """An async client with the interface of a blocking one, so that one suite tests both."""
 
-    def __init__(self, runner: asyncio.Runner, client: AsyncClient) -> None:
+    def __init__(self, runner: asyncio.Runner, client: AsyncClient | AsyncCrawlClient) -> None:
         self._runner = runner
         self._client = client
 
@@ -172,6 +172,15 @@ class Clients:
             client = Client(url, pause=self.pauses.append, **options)
         else:
             client = Driven(self._runner, AsyncClient(url, pause=self._pause, **options))
+        self._made.append(client)
+        return client  # type: ignore[no-any-return]
+
+    def crawls(self, service: FakeService) -> CrawlClient:
+        client: Any
+        if self._runner is None:
+            client = CrawlClient(service.url, timeout=5.0)
+        else:
+            client = Driven(self._runner, AsyncCrawlClient(service.url, timeout=5.0))
         self._made.append(client)
         return client  # type: ignore[no-any-return]
 

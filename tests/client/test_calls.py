@@ -215,7 +215,7 @@ class Waiting:
         return self.now
 
     def lookup(self, wait: float) -> UrlRecord | Missing:
-        steps = calls.lookup("http://a.example/", wait, self.clock)
+        steps = calls.lookup_by(self.clock, "http://a.example/", wait)
         try:
             call = next(steps)
             while True:

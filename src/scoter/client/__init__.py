@@ -4,13 +4,12 @@
         receipt = client.submit("look at https://example.org/")
         found = client.lookup("https://example.org/", wait=5)
 
-- ``sync``         the blocking client
-- ``aio``          the async client
-- ``calls``        the calls of the API and how their answers are read, without a socket; both clients run them
+- ``calls``        the calls of the API and how their answers are read, without a socket: the methods of both clients
+- ``sync``         how the blocking clients make calls, and ``Client``
+- ``aio``          how the async clients make calls, and ``AsyncClient``
 - ``submissions``  submits many messages, in batches, as fast as the service accepts them
 - ``events``       event streams that resume after a lost connection
-- ``crawls``       the blocking client of the REST API for batch crawls, ``CrawlClient``
-- ``async_crawls`` the same as coroutines, ``AsyncCrawlClient``
+- ``crawls``       the clients of the REST API for batch crawls, ``CrawlClient`` and ``AsyncCrawlClient``
 - ``crawl_calls``  the calls of that API
 - ``webhooks``     verifies that a callback comes from the service
 - ``connection``   a small HTTP/1.1 client on asyncio
@@ -22,8 +21,7 @@
 """
 
 from scoter.client.aio import AsyncClient
-from scoter.client.async_crawls import AsyncCrawlClient
-from scoter.client.crawls import CrawlClient
+from scoter.client.crawls import AsyncCrawlClient, CrawlClient
 from scoter.client.errors import ClientError, Unreachable
 from scoter.client.sync import Client
 from scoter.client.webhooks import verify

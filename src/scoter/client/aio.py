@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import aclosing
-from typing import Any, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from scoter.client import calls
 from scoter.client.address import DEFAULT_URL, parse_address, request_headers
-from scoter.client.calls import ApiAnswer, ApiCall, Steps
+from scoter.client.calls import ApiAnswer, ApiCall, Steps, documented
 from scoter.client.connection import ClientConnection, ConnectionDropped
 from scoter.client.errors import ClientError, Unreachable
 from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
 from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher, grouped
 from scoter.client.sync import LARGEST_ANSWER
-from scoter.http.records import Gap, KeyInfo, KeyScope, NewKey
-from scoter.live.api.records import BodyForm, DomainRule, FetchAnswer, Missing, Receipt, Statistics, Submission, Urgency
-from scoter.live.records import Event, Preview, UrlRecord
+from scoter.http.records import Gap
+from scoter.live.api.records import Receipt, Submission
+from scoter.live.records import Event
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class AsyncClient:
-    """Talks to a live service over at most ``connections`` persistent connections.
+class AsyncCaller:
+    """Makes calls over at most ``connections`` persistent connections; an event stream has its own.
 
-    An event stream has its own connection. ``timeout`` is how many seconds the service may stay silent.
+    ``timeout`` is how many seconds the service may stay silent.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class AsyncClient:
         await self.close()
 
     def __repr__(self) -> str:
-        return f"AsyncClient({str(self._address)!r})"
+        return f"{type(self).__name__}({str(self._address)!r})"
 
     async def close(self) -> None:
         """Close the idle connections; the next call opens a new one."""
@@ -60,124 +61,6 @@ class AsyncClient:
             connection.close()
         for connection in idle:
             await connection.closed()
-
-    async def submit(
-        self,
-        text: str = "",
-        *,
-        urls: Iterable[str] = (),
-        id: str = "",  # noqa: A002  the API's own name
-        priority: Urgency = "normal",
-        force: bool = False,
-        callback: str = "",
-    ) -> Receipt:
-        """Submit text that contains links, or URLs; return when the service has durably accepted it."""
-        return await self._run(calls.submit(text, urls, id, priority, force, callback))
-
-    async def submit_many(
-        self,
-        messages: Iterable[Submission | str] | AsyncIterable[Submission | str],
-        *,
-        batch: int = BATCH,
-        patience: float = PATIENCE,
-    ) -> AsyncGenerator[Receipt, None]:
-        """Submit messages in batches, as fast as the service accepts them; yield their receipts as they are known.
-
-        Messages that arrive one by one are sent without waiting for a full batch. A refused message is retried for
-        ``patience`` seconds at most; see ``SubmissionBatcher``.
-        """
-        batcher = SubmissionBatcher(batch=batch, patience=patience)
-        async with aclosing(grouped(messages, batch)) as groups:
-            async for group in groups:
-                for message in group:
-                    batcher.add(message)
-                while batcher.has_fresh or batcher.is_full:
-                    for receipt in await self._run(batcher.send()):
-                        yield receipt
-        while len(batcher):
-            for receipt in await self._run(batcher.send()):
-                yield receipt
-
-    async def lookup(self, url: str, wait: float = 0.0) -> UrlRecord | Missing:
-        """Return the record of a URL; wait up to ``wait`` seconds for it."""
-        return await self._run(calls.lookup(url, wait))
-
-    async def preview(
-        self, url: str, wait: float = 10.0, *, priority: Urgency = "person", oembed: bool = False
-    ) -> Preview | Missing:
-        """Return the record of a URL; submit it if necessary, and wait up to ``wait`` seconds (30 at most) for it.
-
-        With ``oembed``, the page's oEmbed endpoint is asked as well.
-        """
-        return await self._run(calls.preview(url, wait, priority, oembed))
-
-    async def lookup_many(self, urls: Iterable[str]) -> AsyncGenerator[UrlRecord | Missing, None]:
-        """Yield one result per URL, in the order given."""
-        for group in calls.chunks(urls):
-            for found in await self._run(calls.lookup_some(group)):
-                yield found
-
-    async def fetch(
-        self,
-        url: str,
-        *,
-        hops: int = 0,
-        body: BodyForm = "inline",
-        most: int | None = None,
-        priority: Urgency = "person",
-    ) -> FetchAnswer:
-        """Fetch a URL now, within its domain's rate limit; return at most ``most`` bytes of the body."""
-        return await self._run(calls.fetch(url, hops, body, most, priority))
-
-    async def stats(self) -> Statistics:
-        """Return statistics of the service."""
-        return await self._run(calls.stats())
-
-    async def domain(self, name: str) -> DomainRule:
-        """Return the rule of a domain."""
-        return await self._run(calls.domain(name))
-
-    async def set_domain(
-        self,
-        name: str,
-        *,
-        delay: float | None = None,
-        concurrency: int | None = None,
-        blocked: bool = False,
-        note: str = "",
-    ) -> DomainRule:
-        """Replace the rule of a domain; omitted fields fall back to the configuration."""
-        rule = DomainRule(domain=name, delay=delay, concurrency=concurrency, blocked=blocked, note=note)
-        return await self._run(calls.set_domain(rule))
-
-    async def keys(self) -> list[KeyInfo]:
-        """Return all API keys of the service; this and the next two methods require the scope admin."""
-        return await self._run(calls.keys())
-
-    async def make_key(
-        self, name: str, scopes: Iterable[KeyScope], *, rate: float | None = None, tenant: str = ""
-    ) -> NewKey:
-        """Create an API key; ``rate`` is in requests per second. Its token is shown only once."""
-        return await self._run(calls.make_key(name, scopes, rate, tenant))
-
-    async def revoke_key(self, id: str) -> KeyInfo:  # noqa: A002  the API's own name
-        """Revoke an API key at once."""
-        return await self._run(calls.revoke_key(id))
-
-    async def events(
-        self,
-        since: int | None = None,
-        *,
-        patience: float = float("inf"),
-        on_open: Callable[[], None] = lambda: None,
-        on_lost: Callable[[ClientError, float], None] = lambda error, pause: None,
-    ) -> AsyncGenerator[Event | Gap, None]:
-        """Yield events after a number, or new ones, without end; reconnect when the connection is lost.
-
-        See ``Client.events``. Wrap it in ``contextlib.aclosing`` to disconnect at once.
-        """
-        async for event in self.follow(EventSubscription(since, patience), on_open, on_lost):
-            yield event
 
     async def follow(
         self,
@@ -222,9 +105,6 @@ class AsyncClient:
 
     async def run(self, steps: Steps[T]) -> T:
         """Make the calls of a generator (``scoter.client.calls``), and return its result."""
-        return await self._run(steps)
-
-    async def _run(self, steps: Steps[T]) -> T:
         try:
             call = next(steps)
             while True:
@@ -268,3 +148,83 @@ class AsyncClient:
             connection.close()
             raise
         return answer
+
+
+def awaited(call: Callable[P, Steps[T]]) -> Callable[Concatenate[AsyncCaller, P], Coroutine[Any, Any, T]]:
+    """Return the coroutine method that makes a call and returns its result."""
+
+    async def method(self: AsyncCaller, /, *arguments: P.args, **options: P.kwargs) -> T:
+        return await self.run(call(*arguments, **options))
+
+    return documented(method, call)
+
+
+def awaited_rows(
+    call: Callable[P, Iterator[Steps[list[T]]]],
+) -> Callable[Concatenate[AsyncCaller, P], AsyncGenerator[T, None]]:
+    """Return the method that makes one call after another and yields the rows of their results."""
+
+    async def method(self: AsyncCaller, /, *arguments: P.args, **options: P.kwargs) -> AsyncGenerator[T, None]:
+        for steps in call(*arguments, **options):
+            for row in await self.run(steps):
+                yield row
+
+    return documented(method, call, "Iterator[Steps[list[{}]]]", "AsyncGenerator[{}, None]")
+
+
+class AsyncClient(AsyncCaller):
+    """Talks to a live service over at most ``connections`` persistent connections.
+
+    An event stream has its own connection. ``timeout`` is how many seconds the service may stay silent.
+    """
+
+    submit = awaited(calls.submit)
+    lookup = awaited(calls.lookup)
+    lookup_many = awaited_rows(calls.lookup_many)
+    preview = awaited(calls.preview)
+    fetch = awaited(calls.fetch)
+    stats = awaited(calls.stats)
+    domain = awaited(calls.domain)
+    set_domain = awaited(calls.set_domain)
+    keys = awaited(calls.keys)
+    make_key = awaited(calls.make_key)
+    revoke_key = awaited(calls.revoke_key)
+
+    async def submit_many(
+        self,
+        messages: Iterable[Submission | str] | AsyncIterable[Submission | str],
+        *,
+        batch: int = BATCH,
+        patience: float = PATIENCE,
+    ) -> AsyncGenerator[Receipt, None]:
+        """Submit messages in batches, as fast as the service accepts them; yield their receipts as they are known.
+
+        Messages that arrive one by one are sent without waiting for a full batch. A refused message is retried for
+        ``patience`` seconds at most; see ``SubmissionBatcher``.
+        """
+        batcher = SubmissionBatcher(batch=batch, patience=patience)
+        async with aclosing(grouped(messages, batch)) as groups:
+            async for group in groups:
+                for message in group:
+                    batcher.add(message)
+                while batcher.has_fresh or batcher.is_full:
+                    for receipt in await self.run(batcher.send()):
+                        yield receipt
+        while len(batcher):
+            for receipt in await self.run(batcher.send()):
+                yield receipt
+
+    async def events(
+        self,
+        since: int | None = None,
+        *,
+        patience: float = float("inf"),
+        on_open: Callable[[], None] = lambda: None,
+        on_lost: Callable[[ClientError, float], None] = lambda error, pause: None,
+    ) -> AsyncGenerator[Event | Gap, None]:
+        """Yield events after a number, or new ones, without end; reconnect when the connection is lost.
+
+        See ``Client.events``. Wrap it in ``contextlib.aclosing`` to disconnect at once.
+        """
+        async for event in self.follow(EventSubscription(since, patience), on_open, on_lost):
+            yield event

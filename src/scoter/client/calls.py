@@ -1,15 +1,18 @@
 """The calls of the API and how their answers are read, without a socket.
 
 Each function is a generator that yields calls, receives their answers, and returns the result; ``Unreachable`` is
-thrown into it if a call fails. The blocking and the async client run the same generators.
+thrown into it if a call fails. Those with defaults are the methods of ``Client`` and ``AsyncClient``: both run the same
+generators.
 """
 
 from __future__ import annotations
 
+import inspect
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import update_wrapper
 from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -74,6 +77,21 @@ class ApiAnswer(Struct, frozen=True):
 
 
 Steps: TypeAlias = Generator[ApiCall, ApiAnswer, T]
+M = TypeVar("M", bound=Callable[..., Any])
+
+
+def documented(method: M, call: Callable[..., Any], returns: str = "Steps[{}]", instead: str = "{}") -> M:
+    """Give a method that runs a call the name, docstring and parameters of the call, and its result as annotation."""
+    signature = inspect.signature(call)
+    before, after = returns.split("{}")
+    result = str(signature.return_annotation).removeprefix(before).removesuffix(after)
+    this = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    update_wrapper(method, call)
+    del method.__wrapped__  # type: ignore[attr-defined]
+    method.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[this, *signature.parameters.values()], return_annotation=instead.format(result)
+    )
+    return method
 
 
 class _LookupResults(Struct, frozen=True):
@@ -92,11 +110,19 @@ def with_id(message: Submission | str) -> Submission:
     )
 
 
-def submit(text: str, urls: Iterable[str], name: str, priority: Urgency, force: bool, callback: str) -> Steps[Receipt]:
-    """Submit a message with an ID, so that it is safe to send twice."""
+def submit(
+    text: str = "",
+    *,
+    urls: Iterable[str] = (),
+    id: str = "",  # noqa: A002  the API's own name
+    priority: Urgency = "normal",
+    force: bool = False,
+    callback: str = "",
+) -> Steps[Receipt]:
+    """Submit text that contains links, or URLs; return when the service has durably accepted it."""
     if isinstance(urls, str):
         raise UsageError("urls is a string, not a list of URLs", hint=f"Write urls=[{urls!r}].")
-    message = Submission(id=name, text=text, urls=tuple(urls), priority=priority, force=force, callback=callback)
+    message = Submission(id=id, text=text, urls=tuple(urls), priority=priority, force=force, callback=callback)
     return (yield from submit_batch([with_id(message)]))[0]
 
 
@@ -110,7 +136,12 @@ def submit_batch(messages: Sequence[Submission], after: float = 0.0) -> Steps[li
     return receipts
 
 
-def lookup(url: str, wait: float = 0.0, clock: Callable[[], float] = time.monotonic) -> Steps[UrlRecord | Missing]:
+def lookup(url: str, wait: float = 0.0) -> Steps[UrlRecord | Missing]:
+    """Return the record of a URL; wait up to ``wait`` seconds for it."""
+    return lookup_by(time.monotonic, url, wait)
+
+
+def lookup_by(clock: Callable[[], float], url: str, wait: float) -> Steps[UrlRecord | Missing]:
     """Look up one URL. The service waits for 30 s at most, so a longer wait takes several calls.
 
     A service that did not wait is asked again after a second, and so is one that answered before and cannot now: it may
@@ -145,8 +176,13 @@ def lookup(url: str, wait: float = 0.0, clock: Callable[[], float] = time.monoto
         began = ended
 
 
-def preview(url: str, wait: float, priority: Urgency, oembed: bool) -> Steps[Preview | Missing]:
-    """Return the record of a URL, submitted if necessary; a service waits for 30 s at most."""
+def preview(
+    url: str, wait: float = 10.0, *, priority: Urgency = "person", oembed: bool = False
+) -> Steps[Preview | Missing]:
+    """Return the record of a URL; submit it if necessary, and wait up to ``wait`` seconds (30 at most) for it.
+
+    With ``oembed``, the page's oEmbed endpoint is asked as well.
+    """
     if not _is_usable(url):
         return Missing(url, Absence.UNUSABLE)
     wait = min(max(wait, 0.0), MAX_WAIT)
@@ -166,6 +202,11 @@ def _record(url: str, answer: ApiAnswer) -> UrlRecord | Missing:
         if problem.status == 422 and problem.where == "?url":
             return Missing(url, Absence.UNUSABLE)
     return read_answer(answer, UrlRecord)
+
+
+def lookup_many(urls: Iterable[str]) -> Iterator[Steps[list[UrlRecord | Missing]]]:
+    """Yield one result per URL, in the order given."""
+    return map(lookup_some, chunks(urls))
 
 
 def lookup_some(urls: Sequence[str]) -> Steps[list[UrlRecord | Missing]]:
@@ -203,7 +244,15 @@ def chunks(urls: Iterable[str], most: int = MAX_URLS) -> Iterable[list[str]]:
         yield group
 
 
-def fetch(url: str, hops: int, body: BodyForm, most: int | None, priority: Urgency) -> Steps[FetchAnswer]:
+def fetch(
+    url: str,
+    *,
+    hops: int = 0,
+    body: BodyForm = "inline",
+    most: int | None = None,
+    priority: Urgency = "person",
+) -> Steps[FetchAnswer]:
+    """Fetch a URL now, within its domain's rate limit; return at most ``most`` bytes of the body."""
     order: dict[str, Any] = {"url": _encodable(url), "hops": hops, "body": body, "priority": priority}
     if most is not None:
         order["most"] = most
@@ -212,25 +261,36 @@ def fetch(url: str, hops: int, body: BodyForm, most: int | None, priority: Urgen
 
 
 def stats() -> Steps[Statistics]:
+    """Return statistics of the service."""
     return read_answer((yield ApiCall("GET", "/v1/stats")), Statistics)
 
 
 def domain(name: str) -> Steps[DomainRule]:
+    """Return the rule of a domain."""
     return read_answer((yield ApiCall("GET", _domain(name))), DomainRule)
 
 
-def set_domain(rule: DomainRule) -> Steps[DomainRule]:
-    change = {**msgspec.structs.asdict(rule), "note": _encodable(rule.note)}
-    del change["domain"]
-    answer = yield ApiCall("PUT", _domain(rule.domain), msgspec.json.encode(change))
+def set_domain(
+    name: str,
+    *,
+    delay: float | None = None,
+    concurrency: int | None = None,
+    blocked: bool = False,
+    note: str = "",
+) -> Steps[DomainRule]:
+    """Replace the rule of a domain; omitted fields fall back to the configuration."""
+    change = {"delay": delay, "concurrency": concurrency, "blocked": blocked, "note": _encodable(note)}
+    answer = yield ApiCall("PUT", _domain(name), msgspec.json.encode(change))
     return read_answer(answer, DomainRule)
 
 
 def keys() -> Steps[list[KeyInfo]]:
+    """Return all API keys of the service; this and the next two methods require the scope admin."""
     return read_answer((yield ApiCall("GET", "/v1/keys")), KeyList).keys
 
 
-def make_key(name: str, scopes: Iterable[KeyScope], rate: float | None, tenant: str) -> Steps[NewKey]:
+def make_key(name: str, scopes: Iterable[KeyScope], *, rate: float | None = None, tenant: str = "") -> Steps[NewKey]:
+    """Create an API key; ``rate`` is in requests per second. Its token is shown only once."""
     if isinstance(scopes, str):
         raise UsageError("scopes is a string, not a list of scopes", hint=f"Write scopes=[{scopes!r}].")
     order: dict[str, Any] = {"name": _encodable(name), "scopes": list(scopes), "rate": rate}
@@ -240,8 +300,9 @@ def make_key(name: str, scopes: Iterable[KeyScope], rate: float | None, tenant: 
     return read_answer(answer, NewKey)
 
 
-def revoke_key(identity: str) -> Steps[KeyInfo]:
-    target = f"/v1/keys/{quote(_encodable(identity), safe='')}"
+def revoke_key(id: str) -> Steps[KeyInfo]:  # noqa: A002  the API's own name
+    """Revoke an API key at once."""
+    target = f"/v1/keys/{quote(_encodable(id), safe='')}"
     return read_answer((yield ApiCall("DELETE", target, once=True)), KeyInfo)
 
 

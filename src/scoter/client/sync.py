@@ -5,27 +5,28 @@ from __future__ import annotations
 import http.client
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from scoter.client import calls
 from scoter.client.address import DEFAULT_URL, ServiceAddress, parse_address, request_headers
-from scoter.client.calls import ApiAnswer, ApiCall, Steps
+from scoter.client.calls import ApiAnswer, ApiCall, Steps, documented
 from scoter.client.errors import ClientError, Unreachable, failure_reason, not_understood
 from scoter.client.events import SILENCE, STREAM_ENDED, EventSubscription
 from scoter.client.submissions import BATCH, PATIENCE, SubmissionBatcher
 from scoter.core.display import size
-from scoter.http.records import Gap, KeyInfo, KeyScope, NewKey
-from scoter.live.api.records import BodyForm, DomainRule, FetchAnswer, Missing, Receipt, Statistics, Submission, Urgency
-from scoter.live.records import Event, Preview, UrlRecord
+from scoter.http.records import Gap
+from scoter.live.api.records import Receipt, Submission
+from scoter.live.records import Event
 
 LARGEST_ANSWER: Final = 64 * 2**20
 _CHUNK: Final = 64 * 1024
 _STALE: Final = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, http.client.CannotSendRequest)
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Client:
-    """Talks to a live service over one persistent connection; an event stream has its own.
+class BlockingCaller:
+    """Makes calls over one persistent connection; an event stream has its own.
 
     Not thread-safe. ``timeout`` is how many seconds the service may stay silent.
     """
@@ -51,120 +52,13 @@ class Client:
         self.close()
 
     def __repr__(self) -> str:
-        return f"Client({str(self._address)!r})"
+        return f"{type(self).__name__}({str(self._address)!r})"
 
     def close(self) -> None:
         """Close the connection; the next call opens a new one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-
-    def submit(
-        self,
-        text: str = "",
-        *,
-        urls: Iterable[str] = (),
-        id: str = "",  # noqa: A002  the API's own name
-        priority: Urgency = "normal",
-        force: bool = False,
-        callback: str = "",
-    ) -> Receipt:
-        """Submit text that contains links, or URLs; return when the service has durably accepted it."""
-        return self._run(calls.submit(text, urls, id, priority, force, callback))
-
-    def submit_many(
-        self, messages: Iterable[Submission | str], *, batch: int = BATCH, patience: float = PATIENCE
-    ) -> Iterator[Receipt]:
-        """Submit messages in batches, as fast as the service accepts them; yield their receipts as they are known.
-
-        A refused message is retried for ``patience`` seconds at most; see ``SubmissionBatcher``.
-        """
-        batcher = SubmissionBatcher(batch=batch, patience=patience)
-        for message in messages:
-            batcher.add(message)
-            while batcher.is_full:
-                yield from self._run(batcher.send())
-        while len(batcher):
-            yield from self._run(batcher.send())
-
-    def lookup(self, url: str, wait: float = 0.0) -> UrlRecord | Missing:
-        """Return the record of a URL; wait up to ``wait`` seconds for it."""
-        return self._run(calls.lookup(url, wait))
-
-    def preview(
-        self, url: str, wait: float = 10.0, *, priority: Urgency = "person", oembed: bool = False
-    ) -> Preview | Missing:
-        """Return the record of a URL; submit it if necessary, and wait up to ``wait`` seconds (30 at most) for it.
-
-        With ``oembed``, the page's oEmbed endpoint is asked as well.
-        """
-        return self._run(calls.preview(url, wait, priority, oembed))
-
-    def lookup_many(self, urls: Iterable[str]) -> Iterator[UrlRecord | Missing]:
-        """Yield one result per URL, in the order given."""
-        for group in calls.chunks(urls):
-            yield from self._run(calls.lookup_some(group))
-
-    def fetch(
-        self,
-        url: str,
-        *,
-        hops: int = 0,
-        body: BodyForm = "inline",
-        most: int | None = None,
-        priority: Urgency = "person",
-    ) -> FetchAnswer:
-        """Fetch a URL now, within its domain's rate limit; return at most ``most`` bytes of the body."""
-        return self._run(calls.fetch(url, hops, body, most, priority))
-
-    def stats(self) -> Statistics:
-        """Return statistics of the service."""
-        return self._run(calls.stats())
-
-    def domain(self, name: str) -> DomainRule:
-        """Return the rule of a domain."""
-        return self._run(calls.domain(name))
-
-    def set_domain(
-        self,
-        name: str,
-        *,
-        delay: float | None = None,
-        concurrency: int | None = None,
-        blocked: bool = False,
-        note: str = "",
-    ) -> DomainRule:
-        """Replace the rule of a domain; omitted fields fall back to the configuration."""
-        rule = DomainRule(domain=name, delay=delay, concurrency=concurrency, blocked=blocked, note=note)
-        return self._run(calls.set_domain(rule))
-
-    def keys(self) -> list[KeyInfo]:
-        """Return all API keys of the service; this and the next two methods require the scope admin."""
-        return self._run(calls.keys())
-
-    def make_key(self, name: str, scopes: Iterable[KeyScope], *, rate: float | None = None, tenant: str = "") -> NewKey:
-        """Create an API key; ``rate`` is in requests per second. Its token is shown only once."""
-        return self._run(calls.make_key(name, scopes, rate, tenant))
-
-    def revoke_key(self, id: str) -> KeyInfo:  # noqa: A002  the API's own name
-        """Revoke an API key at once."""
-        return self._run(calls.revoke_key(id))
-
-    def events(
-        self,
-        since: int | None = None,
-        *,
-        patience: float = float("inf"),
-        on_open: Callable[[], None] = lambda: None,
-        on_lost: Callable[[ClientError, float], None] = lambda error, pause: None,
-    ) -> Iterator[Event | Gap]:
-        """Yield events after a number, or new ones, without end; reconnect when the connection is lost.
-
-        Every event announced after ``on_open`` is called arrives. ``on_lost`` receives the error and the seconds until
-        the next attempt; after ``patience`` seconds in a row without a connection the error is raised. A ``Gap`` marks
-        events that are no longer kept.
-        """
-        yield from self.follow(EventSubscription(since, patience), on_open, on_lost)
 
     def follow(
         self,
@@ -209,9 +103,6 @@ class Client:
 
     def run(self, steps: Steps[T]) -> T:
         """Make the calls of a generator (``scoter.client.calls``), and return its result."""
-        return self._run(steps)
-
-    def _run(self, steps: Steps[T]) -> T:
         try:
             call = next(steps)
             while True:
@@ -279,3 +170,72 @@ def _answer(response: http.client.HTTPResponse) -> ApiAnswer:
         raise not_understood("", f"more than {size(LARGEST_ANSWER)}")
     headers: Mapping[str, str] = {name.lower(): value for name, value in response.getheaders()}
     return ApiAnswer(response.status, headers, body)
+
+
+def blocking(call: Callable[P, Steps[T]]) -> Callable[Concatenate[BlockingCaller, P], T]:
+    """Return the method that makes a call and returns its result."""
+
+    def method(self: BlockingCaller, /, *arguments: P.args, **options: P.kwargs) -> T:
+        return self.run(call(*arguments, **options))
+
+    return documented(method, call)
+
+
+def blocking_rows(call: Callable[P, Iterator[Steps[list[T]]]]) -> Callable[Concatenate[BlockingCaller, P], Iterator[T]]:
+    """Return the method that makes one call after another and yields the rows of their results."""
+
+    def method(self: BlockingCaller, /, *arguments: P.args, **options: P.kwargs) -> Iterator[T]:
+        for steps in call(*arguments, **options):
+            yield from self.run(steps)
+
+    return documented(method, call, "Iterator[Steps[list[{}]]]", "Iterator[{}]")
+
+
+class Client(BlockingCaller):
+    """Talks to a live service over one persistent connection; an event stream has its own.
+
+    Not thread-safe. ``timeout`` is how many seconds the service may stay silent.
+    """
+
+    submit = blocking(calls.submit)
+    lookup = blocking(calls.lookup)
+    lookup_many = blocking_rows(calls.lookup_many)
+    preview = blocking(calls.preview)
+    fetch = blocking(calls.fetch)
+    stats = blocking(calls.stats)
+    domain = blocking(calls.domain)
+    set_domain = blocking(calls.set_domain)
+    keys = blocking(calls.keys)
+    make_key = blocking(calls.make_key)
+    revoke_key = blocking(calls.revoke_key)
+
+    def submit_many(
+        self, messages: Iterable[Submission | str], *, batch: int = BATCH, patience: float = PATIENCE
+    ) -> Iterator[Receipt]:
+        """Submit messages in batches, as fast as the service accepts them; yield their receipts as they are known.
+
+        A refused message is retried for ``patience`` seconds at most; see ``SubmissionBatcher``.
+        """
+        batcher = SubmissionBatcher(batch=batch, patience=patience)
+        for message in messages:
+            batcher.add(message)
+            while batcher.is_full:
+                yield from self.run(batcher.send())
+        while len(batcher):
+            yield from self.run(batcher.send())
+
+    def events(
+        self,
+        since: int | None = None,
+        *,
+        patience: float = float("inf"),
+        on_open: Callable[[], None] = lambda: None,
+        on_lost: Callable[[ClientError, float], None] = lambda error, pause: None,
+    ) -> Iterator[Event | Gap]:
+        """Yield events after a number, or new ones, without end; reconnect when the connection is lost.
+
+        Every event announced after ``on_open`` is called arrives. ``on_lost`` receives the error and the seconds until
+        the next attempt; after ``patience`` seconds in a row without a connection the error is raised. A ``Gap`` marks
+        events that are no longer kept.
+        """
+        yield from self.follow(EventSubscription(since, patience), on_open, on_lost)
