@@ -12,6 +12,7 @@ The library interface: ``scoter.fetch_pages`` fetches URLs, and ``scoter.search`
 - ``engine/``   where relational jobs run: DuckDB or Spark
 - ``errors``    every exception
 - ``export/``   crawls as files: archives, rows, Markdown, databases
+- ``extras``    how this installation gets an optional feature
 - ``fetch/``    the polite fetch core
 - ``heap``      memory settings of long-running processes
 - ``http/``     what both HTTP APIs are made of

@@ -9,6 +9,7 @@ import pytest
 from tests.cli.conftest import Run
 from tests.live.service.running import Service, service
 
+from scoter.extras import install_command
 from scoter.live.sqlite.database import ServiceDb
 
 AGENT = ("--agent", "serve-test")
@@ -164,7 +165,7 @@ def test_cluster_without_its_packages_names_the_extra(run: Run, monkeypatch: pyt
     done = run("serve", *AGENT, "-D", "live.backend=cluster", "--role", "api")
 
     assert (done.code, done.out) == (2, "")
-    assert "pip install 'scoter[cluster]'" in done.err
+    assert install_command("cluster") in done.err
 
 
 def test_unreadable_password_file_is_reported_by_name(run: Run) -> None:

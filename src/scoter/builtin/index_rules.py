@@ -20,6 +20,7 @@ from scoter.core.document import CrawledPage, Document
 from scoter.core.expr import DATUM, ValueType, compile_expr, matches
 from scoter.core.pattern import Pattern, Replacement, compile_pattern, compile_replacement
 from scoter.errors import ConfigError, RuleError
+from scoter.extras import install_command
 from scoter.plugins import Setup
 
 EXPRESSION_COLUMNS: Final[Mapping[str, ValueType]] = {
@@ -201,7 +202,7 @@ class GeoipIndexingFilter:
             raise ConfigError(
                 "the filter geoip needs the package maxminddb",
                 where="index.filter_order",
-                hint="Run: pip install 'scoter[geoip]'",
+                hint=f"Run: {install_command('geoip')}",
             )
         import maxminddb
 

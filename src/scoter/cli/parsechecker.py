@@ -60,7 +60,7 @@ def command(
 
     A URL is fetched as a crawl would fetch it, obeying robots.txt. A file is read from disk, or from stdin for a dash.
     Metadata, main text and Markdown are shown unless -D turns them off (parse.metadata, parse.extractor,
-    parse.markdown); the latter two need scoter[text]. Exit code 1: the page could not be fetched or parsed.
+    parse.markdown); the latter two need the extra text. Exit code 1: the page could not be fetched or parsed.
 
     \b
     Example:

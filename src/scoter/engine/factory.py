@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from scoter.config import Config, Size
 from scoter.engine.port import Engine, Progress
 from scoter.errors import ConfigError, nearest
+from scoter.extras import install_command
 
 ENTRY_POINTS = "scoter.engine"
 _MEMORY_SHARE = 0.6
@@ -59,7 +60,7 @@ def open_spark(config: Config, folder: Path, progress: Progress) -> Engine:
     from scoter.engine.spark import SparkEngine, start_session
 
     if find_spec("pyspark") is None:
-        hint = "Run: pip install 'scoter[spark]'"
+        hint = f"Run: {install_command('spark')}"
         raise ConfigError("Spark is not installed", where="engine.kind", hint=hint)
     session = start_session(folder, memory_limit(config), config.engine.spark_master, config.engine.spark_conf)
     return SparkEngine(folder, session, store=config.engine.spark_folder, is_own=True, progress=progress)

@@ -142,7 +142,7 @@ def _hint(media_type: str, inactive: Sequence[Plugin]) -> str:
             found = plugin.load()
             if media_type in {usual_type(name) for name in getattr(found, "media_types", ())}:
                 package, extra = getattr(found, "requires", ("", ""))
-                install = f"pip install 'scoter[{extra}]' and " if package and find_spec(package) is None else ""
+                install = f"install the extra {extra!r} and " if package and find_spec(package) is None else ""
                 return f"; to read it: {install}add {plugin.name!r} to parse.parsers"
     return ""
 

@@ -12,6 +12,7 @@ from tests.parse.documents.old_office import doc, ppt, xls
 
 from scoter.config import load
 from scoter.errors import PluginError
+from scoter.extras import install_command
 from scoter.parse.content_parser import ContentParser, Parsed, ParseFailed
 from scoter.parse.documents.other_formats import WideParser
 from scoter.plugins import Setup
@@ -88,7 +89,7 @@ def test_failure_names_the_parser_and_the_extra_to_install(monkeypatch: pytest.M
         hint = "application/msword; to read it: add 'wide' to parse.parsers"
         assert told == ParseFailed("no_parser", hint)
     assert without_package == ParseFailed(
-        "no_parser", "application/msword; to read it: pip install 'scoter[documents]' and add 'wide' to parse.parsers"
+        "no_parser", "application/msword; to read it: install the extra 'documents' and add 'wide' to parse.parsers"
     )
     assert unknown == ParseFailed("no_parser", "model/gltf")
 
@@ -130,7 +131,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     with pytest.raises(PluginError) as raised:
         WideParser(Setup(load()))
 
-    assert "pip install 'scoter[documents]'" in str(raised.value)
+    assert install_command("documents") in str(raised.value)
 
 
 def test_making_the_parser_imports_nothing_heavy() -> None:

@@ -151,7 +151,7 @@ def test_without_an_extractor_there_is_no_text() -> None:
 def test_missing_trafilatura_is_reported_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "trafilatura", None)
 
-    with pytest.raises(ConfigError, match=r"pip install 'scoter\[trafilatura\]'"):
+    with pytest.raises(ConfigError, match=r"pip install .*\[trafilatura\]'"):
         require_extractor("trafilatura", markdown=False)
 
 

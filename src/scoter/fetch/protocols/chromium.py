@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from scoter.config.sections.protocols import BrowserSettings
 from scoter.errors import ConfigError
+from scoter.extras import install_command
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, Playwright
@@ -180,7 +181,7 @@ def find_executable(settings: BrowserSettings) -> str:
         raise ConfigError(
             '"browser" needs the package playwright, which is not installed',
             where="fetch.protocols",
-            hint="Install it with: pip install 'scoter[browser]'",
+            hint=f"Install it with: {install_command('browser')}",
         )
     wanted = settings.executable
     found = next(filter(None, map(shutil.which, NAMES if wanted is None else (str(wanted),))), None)

@@ -24,6 +24,7 @@ from msgspec import Struct
 from scoter.config import Setting
 from scoter.config.units import Size
 from scoter.errors import ConfigError, UserError
+from scoter.extras import install_command
 
 LONGEST_PAUSE: Final = 60.0
 REPEAT: Final = "Repeat the command when the server is back: it continues where it stopped."
@@ -303,7 +304,7 @@ def reason_of(told: Any, depth: int = 0) -> str:
 def require(package: str, what: str, where: str, extra: str) -> None:
     """Raise an error that names the extra if a package is not installed."""
     if find_spec(package) is None:
-        hint = f"Run: pip install 'scoter[{extra}]'"
+        hint = f"Run: {install_command(extra)}"
         raise ConfigError(f"the {what} needs a package that is not installed", where=where, hint=hint)
 
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 from scoter.config.sections.cluster import CassandraSettings, KafkaClusterSettings
 from scoter.config.sections.live import LiveSettings
 from scoter.errors import ConfigError, StoreUnavailable, UsageError
+from scoter.extras import install_command
 from scoter.live.background import VitalThread
 from scoter.live.kafka.faults import FAULTS, kafka_fault
 from scoter.live.records import Priority
@@ -105,7 +106,7 @@ def require_packages() -> None:
             raise ConfigError(
                 'live.backend = "cluster" needs packages that are not installed',
                 where="live.backend",
-                hint="Run: pip install 'scoter[cluster]'",
+                hint=f"Run: {install_command('cluster')}",
             )
 
 

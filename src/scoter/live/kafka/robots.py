@@ -15,6 +15,7 @@ import msgspec
 
 from scoter.core.robots_cache import StoredRobots
 from scoter.errors import ConfigError, ScoterError
+from scoter.extras import install_command
 from scoter.live.kafka.cassandra import CassandraSession
 
 _PUT: Final = "INSERT INTO robots (origin, expires, body) VALUES (?, ?, ?) USING TTL ?"
@@ -63,7 +64,7 @@ class RedisRobotsCache:
             raise ConfigError(
                 "it needs a package that is not installed",
                 where="live.robots_server",
-                hint="Run: pip install 'scoter[cluster]'",
+                hint=f"Run: {install_command('cluster')}",
             )
         import redis.asyncio
 

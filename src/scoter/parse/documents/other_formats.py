@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 from scoter.core.dates import parse_date
 from scoter.core.page import Content
 from scoter.errors import PluginError
+from scoter.extras import install_command
 from scoter.parse.documents.pages import DocumentContent, DocumentLink, DocumentParser, about
 from scoter.plugins import Setup
 
@@ -42,7 +43,7 @@ class WideParser(DocumentParser):
             raise PluginError(
                 "the parser wide requires the package kreuzberg, which is not installed",
                 where="parse.parsers",
-                hint="Run pip install 'scoter[documents]', or remove 'wide' from parse.parsers.",
+                hint=f"Run {install_command('documents')}, or remove 'wide' from parse.parsers.",
             )
         super().__init__(setup)
 

