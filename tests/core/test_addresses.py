@@ -27,10 +27,14 @@ SPECIAL = {
     ],
     "this host": ["0.0.0.0", "0.1.2.3"],
     "unspecified": ["::"],
-    "protocol assignments": ["192.0.0.1", "192.0.0.9", "2001:1::1", "2001:2::1", "2001:20::1", "2001:1ff:ffff::"],
+    "protocol assignments": [
+        *("192.0.0.1", "192.0.0.9", "2001:1::1", "2001:2::1", "2001:20::1", "2001:1ff:ffff::"),
+        "2001:0:808:808:8000:63bf:f7f7:f7f7",  # Teredo, with public addresses
+    ],
     "documentation": ["192.0.2.1", "198.51.100.1", "203.0.113.5", "2001:db8::1", "3fff::1", "3fff:fff::1"],
     "benchmarking": ["198.18.0.1", "198.19.255.255"],
     "6to4 relay": ["192.88.99.1"],
+    "6to4": ["2002:808:808::1", "2002:100::", "2002:df00::ffff"],  # with public addresses
     "multicast": ["224.0.0.1", "239.255.255.255", "ff02::1"],
     "reserved": ["240.0.0.1", "255.255.255.254", "4000::1", "fe00::1", "::8.8.8.8", "::ffff:0:8.8.8.8", "200::1"],
     "broadcast": ["255.255.255.255"],
@@ -93,8 +97,8 @@ PUBLIC = [
     "3ffe:ffff::1",
     "::ffff:8.8.8.8",
     "64:ff9b::8.8.8.8",
-    "2002:808:808::1",
-    "2001:0:808:808:8000:63bf:f7f7:f7f7",
+    "2001:ffff:ffff::1",
+    "2003::1",
     "2606:4700::5efe:808:808",
 ]
 
@@ -133,9 +137,15 @@ def test_embedding_a_non_public_ipv4_address_is_not_public(embed: Callable[[int]
         assert classify(six), f"{six} carries {four}"
 
 
-@pytest.mark.parametrize("name", ["mapped", "NAT64", "6to4", "Teredo client", "ISATAP"])
+@pytest.mark.parametrize("name", ["mapped", "NAT64", "ISATAP"])
 def test_embedding_a_public_ipv4_address_is_public(name: str) -> None:
     assert classify(IPv6Address(EMBEDDINGS[name](0x08080808))) == ""
+
+
+@pytest.mark.parametrize("name", ["6to4", "Teredo server", "Teredo client"])
+@given(four=st.ip_addresses(v=4))
+def test_tunnel_is_never_public_whatever_it_embeds(name: str, four: IPv4Address) -> None:
+    assert classify(IPv6Address(EMBEDDINGS[name](int(four))))
 
 
 @given(st.ip_addresses())
@@ -146,9 +156,8 @@ def test_text_and_address_object_are_classified_alike(address: IPv4Address | IPv
 @given(st.ip_addresses())
 def test_private_address_of_the_standard_library_is_never_public(address: IPv4Address | IPv6Address) -> None:
     if address.is_private or address.is_multicast or address.is_link_local or address.is_loopback:
-        # The standard library calls all Teredo and mapped addresses private.
-        carried = isinstance(address, IPv6Address) and (address.teredo or address.ipv4_mapped)
-        assert classify(address) or carried
+        # The standard library calls all mapped addresses private.
+        assert classify(address) or unmapped(address) != address
 
 
 def test_metadata_services_are_found_in_every_embedding() -> None:

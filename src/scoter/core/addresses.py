@@ -6,6 +6,8 @@ addresses that reach internal networks, such as 168.63.129.16 and ``64:ff9b::7f0
 - Every block of the registries is rejected, even the few that are globally reachable: they serve no web pages.
 - Of IPv6, only ``2000::/3`` is delegated; everything else is rejected without being listed.
 - An IPv6 address that embeds an IPv4 address is rejected if that IPv4 address is.
+- 6to4 and Teredo are rejected as a whole, whatever they embed. Both tunnel to whoever runs the next relay, and RFC 7526
+  has withdrawn the public relays of 6to4; no web server is reached only in this way.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ _IPV6 = {
     "100:0:0:1::/64": "dummy prefix",
     "2001::/23": "protocol assignments",
     "2001:db8::/32": "documentation",
+    "2002::/16": "6to4",
     "2620:4f:8000::/48": "AS112 sink",
     "3fff::/20": "documentation",
     "5f00::/16": "segment routing",
@@ -142,7 +145,7 @@ def _of_six(value: int) -> str:
     for four, how in _embedded(value):
         if _of_four(four):
             return f"embeds {IPv4Address(four)} by {how}"
-    if value >> 32 in (_MAPPED, _NAT64) or value >> 96 == _TEREDO:
+    if value >> 32 in (_MAPPED, _NAT64):
         return ""  # the embedded address is public, although the block is listed
     listed = (_SINGLE.get(value) if value > _LOW else "") or _listed(_TABLE6, value)
     # RFC 4291 2.4 and the IPv6 address space registry: nothing else is delegated.
