@@ -46,8 +46,8 @@ def test_commands_in_docs_print_what_the_page_shows(page: str, commands: list[tu
     if page in EXAMPLES:
         shutil.copytree(ROOT / "examples" / EXAMPLES[page], tmp_path / EXAMPLES[page])
     for command, expected in commands:
-        # Starting a process takes longer than most commands; the README is run as its readers do.
-        is_plain = command.startswith("scoter ") and not set(command) & set("|&;$`<") and page != "README.md"
+        # Starting a process takes longer than most commands; one page is run as its readers do.
+        is_plain = command.startswith("scoter ") and not set(command) & set("|&;$`<") and page != "checkers.md"
         shown = _run_here(command, tmp_path) if is_plain else _run_in_shell(command, tmp_path)
         assert shown == expected, command
 
@@ -74,8 +74,9 @@ def _run_in_shell(command: str, folder: Path) -> str:
     return done.stdout
 
 
-def test_readme_has_executed_commands() -> None:
-    assert len(dict(sessions())["README.md"]) >= 8
+def test_docs_have_executed_commands() -> None:
+    assert len(dict(sessions())["checkers.md"]) >= 7
+    assert sum(len(commands) for _, commands in sessions()) >= 60
 
 
 def test_links_in_docs_lead_to_files() -> None:
@@ -185,10 +186,11 @@ def test_every_command_is_documented() -> None:
         assert f"scoter {name}" in text
 
 
-def test_python_example_in_readme_runs(tmp_path: Path) -> None:
+def test_python_example_runs(tmp_path: Path) -> None:
     from scoter.simweb import WebSpec, running
 
-    (code,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     with running(WebSpec(hosts=2, pages=4)) as web:
         first, *_ = web.web.seeds()
         code = re.sub(r"urls = \[.*\]", f"urls = [{first!r}, 'http://nowhere.invalid.test/']", code)
@@ -251,3 +253,11 @@ def test_settings_named_in_operations_exist() -> None:
     sections = ("live", "web", "fetch", "http", "store", "agent")
     for section, name in re.findall(rf"`({'|'.join(sections)})\.(\w+)`", text):
         assert hasattr(getattr(Config(), section), name), f"{section}.{name}"
+
+
+def test_index_links_to_every_page() -> None:
+    listed = re.findall(r"^- .*$", (ROOT / "docs" / "index.md").read_text("utf-8"), re.MULTILINE)
+    linked = re.findall(r"\]\(([\w-]+\.md)\)", "\n".join(listed))
+
+    assert sorted(linked) == sorted({*linked}), "a page is listed twice"
+    assert {*linked} == {page.name for page in ROOT.glob("docs/*.md")} - {"index.md"}

@@ -1,4 +1,8 @@
-"""The quick start of the README works when it is copied literally, in order, with nothing else running."""
+"""The README is short and right: its commands print what it shows, and its links work on a package index.
+
+The commands of the README run against a small site in the place of the reader's own. Those of docs/first-steps.md work
+when they are copied literally, in order, with nothing else running.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,29 @@ import signal
 import socket
 import subprocess
 import sys
+import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests import own_site
+from tests.fetch.certificates import needs_openssl
 
-pytestmark = pytest.mark.slow
-
-README = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+FIRST_STEPS = (ROOT / "docs" / "first-steps.md").read_text("utf-8")
 BLOCK = re.compile(r"^```text\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"^\[([\w-]+)\]: (\S+)$", re.MULTILINE)
+HOME = "https://github.com/scoter-crawler/scoter"
+"""The project's address, unless pyproject.toml names one."""
 COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 WEB_PORT, SERVICE_PORT = "18080", "8008"
 MARK = "--- command"
 # Output that differs between runs: times, durations, and positions in an archive.
 CHANGING = re.compile(
     r"\d{14}|\d{4}-\d\d-\d\d(?= ·)|\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?"
-    r"|\b\d+ (?:m?s|min)\b(?: \d+ s)?(?: ago)?|(?<=gz )at [\d,]+, [\d.]+ KiB|(?<=Slowest hosts: ).+"
+    r"|\b\d+ (?:m?s|min)\b(?: \d+ s)?(?: ago)?|(?<=gz )at [\d,]+, [\d.]+ (?:Ki)?B|(?<=Slowest hosts: ).+"
 )
 # Known only if the server of the image answers quickly.
 IMAGE = re.compile(r" \(\d+ × \d+, image/png\)$")
@@ -31,16 +43,21 @@ PROGRESS = re.compile(r"  fetched img |round \d+/\d+ |\w+ █|\d+ of \d+ message
 LONGEST = 240.0
 
 
-def quick_start() -> list[tuple[str, str]]:
-    """Return the commands of the README's first two blocks and the output that it shows."""
-    return [each for block in BLOCK.findall(README)[:2] for each in COMMAND.findall(block)]
+def session(page: str) -> list[tuple[str, str]]:
+    """Return the commands of a page and the output that it shows."""
+    return [each for block in BLOCK.findall(page) for each in COMMAND.findall(block)]
 
 
-def run_script(commands: list[str], folder: Path) -> list[str]:
-    """Run commands in one shell on free ports; return the output of each."""
+def run_script(
+    commands: list[str], folder: Path, awaited: tuple[str, ...], settings: Mapping[str, str] = {}
+) -> list[str]:
+    """Run commands in one shell on free ports; return the output of each.
+
+    A ``sleep`` waits for the awaited ports instead.
+    """
     ports = {port: str(free_port()) for port in (WEB_PORT, SERVICE_PORT)}
     waiting = "; ".join(
-        f"until (: < /dev/tcp/127.0.0.1/{port}) 2> /dev/null; do sleep 0.2; done" for port in ports.values()
+        f"until (: < /dev/tcp/127.0.0.1/{ports[port]}) 2> /dev/null; do sleep 0.2; done" for port in awaited
     )
     script = "\n".join(
         f"echo '{MARK}'\n{waiting if command.startswith('sleep ') else command.replace(WEB_PORT, ports[WEB_PORT])}"
@@ -52,6 +69,7 @@ def run_script(commands: list[str], folder: Path) -> list[str]:
         "LC_ALL": "C.UTF-8",
         "SCOTER_LIVE__PORT": ports[SERVICE_PORT],
         "SCOTER_SERVER": f"http://127.0.0.1:{ports[SERVICE_PORT]}",
+        **settings,
     }
     with subprocess.Popen(
         ["bash", "-c", f"{script}\nwait"],
@@ -83,23 +101,73 @@ def steady(text: str) -> str:
     return "\n".join(re.sub(r"[ ─]+", " ", CHANGING.sub("#", IMAGE.sub("", line))).rstrip() for line in lines).strip()
 
 
-def test_quick_start_works_when_copied_literally(tmp_path: Path) -> None:
-    commands = quick_start()
-
-    printed = run_script([command for command, _ in commands], tmp_path)
-
+def check(commands: list[tuple[str, str]], printed: list[str]) -> None:
     assert len(printed) == len(commands), printed[-1:]
     for (command, expected), found in zip(commands, map(steady, printed), strict=True):
         wanted = steady(expected)
-        if wanted.endswith("…"):  # the README shows only the beginning
+        if wanted.endswith("…"):  # the page shows only the beginning
             wanted = wanted.removesuffix("…")
             found = found[: len(wanted)]
         assert found == wanted, command
 
 
-def test_quick_start_shows_a_crawl_and_a_submission_within_twenty_lines() -> None:
-    first = "\n".join(README.splitlines()[:20])
+@pytest.mark.slow
+def test_first_steps_work_when_copied_literally(tmp_path: Path) -> None:
+    commands = session(FIRST_STEPS)
 
-    assert "$ scoter submit" in first
-    assert "$ scoter crawl" in first
-    assert "make demo" in "\n".join(README.splitlines()[:5])
+    printed = run_script([command for command, _ in commands], tmp_path, (WEB_PORT, SERVICE_PORT))
+
+    assert len(commands) >= 10
+    check(commands, printed)
+
+
+@pytest.mark.slow
+@needs_openssl
+def test_readme_commands_print_what_it_shows(tmp_path: Path) -> None:
+    commands, folder = session(README), tmp_path / "work"
+    folder.mkdir()
+
+    with own_site.serving(tmp_path) as port:
+        settings = {
+            "SCOTER_FETCH__CONNECT_TO": f'["*:443=127.0.0.1:{port}"]',
+            "SCOTER_HTTP__TLS_CERTIFICATES_CHECK": "false",
+            "SCOTER_FETCH__DELAY": "0s",
+        }
+        printed = run_script([command for command, _ in commands], folder, (SERVICE_PORT,), settings)
+
+    assert len(commands) >= 8
+    check(commands, printed)
+
+
+def test_readme_has_at_most_150_lines_and_begins_with_what_everybody_needs() -> None:
+    lines = README.splitlines()
+
+    assert len(lines) <= 150
+    assert "make demo" in "\n".join(lines[:5])
+    assert "make test" in "\n".join(lines[:5])
+    assert sum(line.count("![") for line in lines) == 1
+    steps = ("## Install", "$ scoter crawl", "$ scoter search", "$ scoter submit")
+    places = [README.index(each) for each in (*steps, "## Where to read on", "## What it does not do")]
+    assert places == sorted(places)
+    assert "$ scoter crawl" in "\n".join(lines[:30])
+
+
+def test_readme_shows_no_command_that_is_not_run() -> None:
+    """Commands with a prompt are run as they are; the others set up an environment, as `make test-install` does."""
+    for kind, block in FENCE.findall(README):
+        assert kind in ("text", "sh"), block
+        assert kind == "text" or all(re.match(r"python3 -m venv|source ", line) for line in block.splitlines()), block
+        assert kind == "sh" or block.startswith("$ "), block
+
+
+def test_links_of_the_readme_are_absolute_and_lead_to_files() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    home = project.get("urls", {}).get("Source", HOME).removesuffix("/")
+    links = dict(LINK.findall(README))
+
+    assert re.findall(r"\]\(", README) == []  # links are listed at the end
+    assert set(re.findall(r"\]\[([\w-]+)\]", README)) == links.keys()
+    for target in links.values():
+        found = re.fullmatch(rf"{re.escape(home)}/(?:blob|raw)/main/([^#]+)", target)
+        assert found, target
+        assert (ROOT / found[1]).exists(), target

@@ -38,7 +38,14 @@ A setting has a section and a key. Set it in any of three places; each overrides
 - **Defaults** marked "as `other.setting`" are the value of that setting.
 
 An unknown name, or a value of the wrong type, unit or range, is an error. The message says where it is and what is
-accepted.
+accepted:
+
+```console
+$ scoter config show -D fetch.dealy=2s
+scoter: -D fetch.dealy: fetch.dealy is not a setting; did you mean fetch.delay?
+$ SCOTER_FETCH__DELAY=2s scoter config show | grep '# SCOTER'
+delay = "2s"  # SCOTER_FETCH__DELAY
+```
 
 | command | purpose |
 |---|---|
