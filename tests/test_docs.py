@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -90,6 +91,29 @@ def test_links_in_docs_lead_to_files() -> None:
     assert broken == []
 
 
+def test_anchors_in_docs_exist() -> None:
+    headings = {page: {*_anchors(page.read_text("utf-8"))} for page in PAGES}
+    broken = [
+        (page.name, target, anchor)
+        for page in PAGES
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", _prose(page.read_text("utf-8")))
+        if anchor not in headings[(page.parent / target).resolve() if target else page]
+    ]
+
+    assert broken == []
+
+
+def _prose(text: str) -> str:
+    return re.sub(r"^ *```.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def _anchors(text: str) -> Iterator[str]:
+    """Yield the anchors that GitHub gives the headings of a page."""
+    for heading in re.findall(r"^#+ (.+)$", _prose(text), re.MULTILINE):
+        plain = re.sub(r"\]\([^)]*\)", "]", heading).lower()
+        yield re.sub(r"[^\w\- ]", "", plain).strip().replace(" ", "-")
+
+
 def test_every_extension_point_is_documented() -> None:
     text = (ROOT / "docs" / "plugins.md").read_text("utf-8")
 
@@ -145,7 +169,7 @@ DENIAL = re.compile(
 def test_no_page_says_that_an_existing_command_is_missing() -> None:
     false = []
     for page in PAGES:
-        prose = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+        prose = _prose(page.read_text("utf-8"))
         for sentence in re.split(r"(?<=[.;:|])\s|\n\n|\n- ", prose):
             denied = DENIAL.search(sentence)
             clause = re.split(r"[,;:(]", sentence[denied.start() :])[0] if denied else ""
@@ -261,3 +285,12 @@ def test_index_links_to_every_page() -> None:
 
     assert sorted(linked) == sorted({*linked}), "a page is listed twice"
     assert {*linked} == {page.name for page in ROOT.glob("docs/*.md")} - {"index.md"}
+
+
+def test_modules_named_in_the_counterparts_exist() -> None:
+    for page in ("spiderduck-counterparts.md",):
+        text = (ROOT / "docs" / page).read_text("utf-8")
+        modules = re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:/|\.py))`", text)
+
+        assert len(modules) > 40, page
+        assert [each for each in modules if not (ROOT / "src" / "scoter" / each).exists()] == [], page
