@@ -246,7 +246,7 @@ class Bench:
         self.config = configuration(**live)
         self.web = web
         self.content: Any = KeptContent()
-        self.stores = stores or MemoryStores(clock=clock, lease_clock=ticks)
+        self.stores = stores or MemoryStores(clock=clock, steady_clock=ticks)
         self.outcomes = SlowOutcomes(self.stores.outcomes)
         self.done: list[Context] = []
         self._messages = 0

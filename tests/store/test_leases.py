@@ -52,7 +52,7 @@ class OneObject:
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> OneObject:
     found = OneObject()
-    monkeypatch.setattr(leases, "lease_clock", lambda: found.now)
+    monkeypatch.setattr(leases, "steady_clock", lambda: found.now)
     monkeypatch.setattr(leases, "is_gone", lambda process: False)  # as if on another machine
     # Renewals by the background thread would hide what ``check`` does.
     monkeypatch.setattr(StoreLease, "_renew_in_background", lambda self: None)

@@ -15,7 +15,7 @@ What they share:
 - ``records``         messages, URL records and events
 - ``ports``           the interfaces between the pipeline and its surroundings
 - ``tenants``         whose messages, events and deliveries are whose
-- ``clock``           wall time, and the clock of all leases
+- ``clock``           wall time, and a steady clock that nobody sets
 - ``background``      threads and tasks whose failure ends the process
 - ``threaded_calls``  a thread that carries out the calls of coroutines
 """

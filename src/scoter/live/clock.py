@@ -1,7 +1,7 @@
-"""The clocks of the live service: wall time for records, and one clock for every lease, hold and back-off.
+"""The clocks of the live service: wall time for records, and one steady clock for every lease, hold and back-off.
 
 Wall time is unsuitable for leases: setting it forward would end leases that are in use, setting it back would prolong
-those of dead processes. ``lease_now`` is the same in all processes of a machine and cannot be set. It restarts with
+those of dead processes. ``steady_now`` is the same in all processes of a machine and cannot be set. It restarts with
 the machine, so compare ``boot_id`` before using a stored time.
 """
 
@@ -24,7 +24,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def lease_now() -> float:
+def steady_now() -> float:
     """Return the seconds since the machine started, including the time it slept."""
     return time.clock_gettime(_CLOCK)
 
@@ -34,7 +34,7 @@ def boot_id() -> str:
     try:
         return _BOOT_ID.read_text("ascii").strip()
     except OSError:  # not Linux: the boot time, rounded to ten seconds because the wall clock is slewed
-        return str(round((time.time() - lease_now()) / 10))
+        return str(round((time.time() - steady_now()) / 10))
 
 
 def to_micros(moment: datetime) -> int:

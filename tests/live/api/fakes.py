@@ -79,7 +79,7 @@ class Bench:
         self.clock = Clock()
         self.stores = MemoryStores(
             clock=self.clock,
-            lease_clock=self.clock.monotonic,
+            steady_clock=self.clock.monotonic,
             live=LiveSettings(events_most=changes.pop("most_events", 1000)),
         )
         self.fetching = FakeFetching()

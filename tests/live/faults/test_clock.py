@@ -58,9 +58,9 @@ class TestWindows:
 @pytest.fixture(params=["memory", "sqlite"])
 async def stores(request: pytest.FixtureRequest, tmp_path: Path, time: Time) -> AsyncIterator[Stores]:
     if request.param == "memory":
-        yield MemoryStores(clock=time.clock, lease_clock=time.tick)
+        yield MemoryStores(clock=time.clock, steady_clock=time.tick)
         return
-    async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick) as db:
+    async with ServiceDb(tmp_path / "db", clock=time.clock, steady_clock=time.tick) as db:
         yield SqliteStores(db)
 
 

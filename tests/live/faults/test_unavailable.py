@@ -62,14 +62,14 @@ class Locked:
 
 def bench_of(most_tries: int = 2, takes: float = 1.0) -> Bench:
     web = ScriptedWeb({url: page() for url in SITES}, takes=takes)
-    return Bench(web, stores=MemoryStores(clock=clock, lease_clock=ticks, live=LiveSettings(tries=most_tries)))
+    return Bench(web, stores=MemoryStores(clock=clock, steady_clock=ticks, live=LiveSettings(tries=most_tries)))
 
 
 @pytest.mark.slow
 @simulated
 async def test_full_archive_never_fails_a_url() -> None:
     bench = bench_of()
-    scheduler = bench.scheduler(pause=StoragePause(lease_clock=ticks))
+    scheduler = bench.scheduler(pause=StoragePause(steady_clock=ticks))
     run = asyncio.create_task(scheduler.run())
     bench.content.defect = ContentUnavailable("No space left on device")
     await bench.accept(*SITES)
@@ -90,7 +90,7 @@ async def test_full_archive_never_fails_a_url() -> None:
 @simulated
 async def test_full_archive_allows_few_requests() -> None:
     bench = bench_of()
-    scheduler = bench.scheduler(most=1000, pause=StoragePause(lease_clock=ticks))
+    scheduler = bench.scheduler(most=1000, pause=StoragePause(steady_clock=ticks))
     run = asyncio.create_task(scheduler.run())
     bench.content.defect = ContentUnavailable("No space left on device")
     await bench.accept(*SITES)
@@ -107,7 +107,7 @@ async def test_full_archive_allows_few_requests() -> None:
 async def test_held_entries_are_returned_and_keep_their_order() -> None:
     urls = [f"http://one.example/{n:02}" for n in range(20)]
     bench = Bench(ScriptedWeb({url: page() for url in urls}, takes=1))
-    scheduler = bench.scheduler(most=10, most_of_domain=2, pause=StoragePause(lease_clock=ticks))
+    scheduler = bench.scheduler(most=10, most_of_domain=2, pause=StoragePause(steady_clock=ticks))
     bench.content.defect = ContentUnavailable("No space left on device")
     await bench.accept(*urls)
     run = asyncio.create_task(scheduler.run())
@@ -131,7 +131,7 @@ def test_locked_database_does_not_count_as_a_try(lasting: float) -> None:
         locked = Locked(bench.stores.journal, bench.stores.outcomes)
         bench.outcomes = locked  # type: ignore[assignment]
         scheduler = Scheduler(
-            READER, locked, bench.pipeline_of(READER), most=10, lease=LEASE, pause=StoragePause(lease_clock=ticks)
+            READER, locked, bench.pipeline_of(READER), most=10, lease=LEASE, pause=StoragePause(steady_clock=ticks)
         )
         run = asyncio.create_task(scheduler.run())
         await bench.accept(*SITES)
@@ -155,7 +155,7 @@ async def test_known_urls_do_not_end_the_pause_for_the_archive() -> None:
     bench = bench_of()
     await bench.accept(SITES[0])
     await until_idle(bench, bench.scheduler())
-    scheduler = bench.scheduler(pause=StoragePause(lease_clock=ticks))
+    scheduler = bench.scheduler(pause=StoragePause(steady_clock=ticks))
     run = asyncio.create_task(scheduler.run())
     bench.content.defect = ContentUnavailable("No space left on device")
     await bench.accept(*SITES[1:])
@@ -176,7 +176,7 @@ async def test_known_urls_are_answered_during_a_pause_and_trials_continue() -> N
     bench.web.answers.update({url: page() for url in known})
     await bench.accept(*known)
     await until_idle(bench, bench.scheduler(most=100))
-    scheduler = bench.scheduler(pause=StoragePause(lease_clock=ticks))
+    scheduler = bench.scheduler(pause=StoragePause(steady_clock=ticks))
     run = asyncio.create_task(scheduler.run())
     bench.content.defect = ContentUnavailable("No space left on device")
     await bench.accept(*SITES)
@@ -197,7 +197,7 @@ async def test_known_urls_are_answered_during_a_pause_and_trials_continue() -> N
 async def test_missed_renewals_are_made_up_before_entries_are_opened() -> None:
     bench = bench_of(most_tries=1, takes=100)
     locked = Locked(bench.stores.journal, bench.stores.outcomes)
-    pause = StoragePause(lease_clock=ticks)
+    pause = StoragePause(steady_clock=ticks)
     scheduler = Scheduler(READER, locked, bench.pipeline, most=10, lease=LEASE, pause=pause)
     run = asyncio.create_task(scheduler.run())
     await bench.accept(*SITES[:5])
@@ -216,7 +216,7 @@ async def test_missed_renewals_are_made_up_before_entries_are_opened() -> None:
 
 def test_only_failed_trials_double_the_pause() -> None:
     now = 0.0
-    pause = StoragePause(first=1.0, longest=8.0, lease_clock=lambda: now)
+    pause = StoragePause(first=1.0, longest=8.0, steady_clock=lambda: now)
     pauses = []
     for _ in range(6):
         for _ in range(100):

@@ -66,7 +66,7 @@ def fetchers_with(
     fake: Fake,
     folder: Path,
     monkeypatch: pytest.MonkeyPatch,
-    now: Callable[[], float] = clock.lease_now,
+    now: Callable[[], float] = clock.steady_now,
     **bounds: Any,
 ) -> WorkerDispatcher:
     found = WorkerDispatcher(config_for(1), folder, bounds=WorkerLimits(**bounds), now=now)

@@ -54,7 +54,7 @@ class Web:
         self.go.set()
 
     async def fetch(self, request: Request) -> Reply:
-        self.asked.append((request.url.text, clock.lease_now()))
+        self.asked.append((request.url.text, clock.steady_now()))
         await self.go.wait()
         return self.reply(request.url)
 
@@ -124,11 +124,11 @@ async def core_of(web: Web, monkeypatch: pytest.MonkeyPatch, *settings: str) -> 
         up,
         WorkerLimits(alone_for=timedelta(seconds=60)),
         promise=lambda until: None,
-        now=clock.lease_now,
+        now=clock.steady_now,
         reading=_unread,
     )
     running = asyncio.create_task(core.fetch_worker.run())
-    core.say(GrantShards(SHARDS, 0.0), RenewLease(clock.lease_now() + 60.0))
+    core.say(GrantShards(SHARDS, 0.0), RenewLease(clock.steady_now() + 60.0))
     await core.until(lambda: core.has(WorkerReady))
     try:
         yield core
@@ -196,12 +196,12 @@ async def test_requests_that_waited_for_a_lease_start_one_by_one(monkeypatch: py
     pause = 0.2
     async with core_of(web, monkeypatch, "fetch.delay=0", "fetch.min_crawl_delay=0s") as core:
         core.say(SetRule(DomainRule(domain="a.example", delay=pause, concurrency=3)))
-        core.fetch_worker._lease.until = clock.lease_now()  # the core was away
+        core.fetch_worker._lease.until = clock.steady_now()  # the core was away
         for number in range(4):
             core.ask(f"http://a.example/{number}")
         await asyncio.sleep(0.5)
         assert not web.asked
-        renewed = clock.lease_now()
+        renewed = clock.steady_now()
         core.say(RenewLease(renewed + 60.0))
         await core.until(lambda: len(core.done()) == 4)
 
@@ -252,10 +252,10 @@ async def test_waiting_for_a_lease_does_not_count_towards_timeouts(monkeypatch: 
     monkeypatch.setattr("scoter.fetch.stack.GRACE", timedelta(0))
     settings = ("fetch.delay=0", "http.time_limit=0.1s", "http.timeout=0.1s")
     async with core_of(web, monkeypatch, *settings) as core:
-        core.fetch_worker._lease.until = clock.lease_now()  # the core was away
+        core.fetch_worker._lease.until = clock.steady_now()  # the core was away
         core.ask("http://a.example/1")
         await asyncio.sleep(0.5)
-        core.say(RenewLease(clock.lease_now() + 60.0))
+        core.say(RenewLease(clock.steady_now() + 60.0))
         await core.until(lambda: bool(core.done()))
         web.go.clear()
         core.ask("http://a.example/2")

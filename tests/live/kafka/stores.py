@@ -95,7 +95,7 @@ class ClusterStores:
         self.config = replace(config, kafka=replace(config.kafka, partitions=1), live=replace(config.live, **live))
         self.names = TopicNames(config.kafka.prefix)
         self.metadata = CassandraMetadata(session, time.clock)
-        self.deliveries = CassandraDeliveries(session, clock=time.clock, lease_clock=time.tick)
+        self.deliveries = CassandraDeliveries(session, clock=time.clock, steady_clock=time.tick)
         self._ids = MessageIds(session, self.config.live.messages_for)
         self._time = time
 
@@ -107,7 +107,7 @@ class ClusterStores:
         stack.push_async_callback(tasks.close)
         sender = KafkaSender(kafka, "sender")
         stack.callback(sender.close)
-        worker = WorkerJournal(live, names, 1, spawn=tasks.spawn, clock=time.clock, lease_clock=time.tick)
+        worker = WorkerJournal(live, names, 1, spawn=tasks.spawn, clock=time.clock, steady_clock=time.tick)
         member = worker.member = GroupMember(kafka, names.workers, names.intakes, worker, name="worker")
         transactions = OutcomeTransactions(kafka, names.events, member, "worker")
         stack.push_async_callback(asyncio.to_thread, transactions.close)

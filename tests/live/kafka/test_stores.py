@@ -198,8 +198,8 @@ class TestDeliveries(DeliveriesContract):
         async def made(**live: Any) -> Any:
             from scoter.config.sections.live import LiveSettings
 
-            memory = MemoryStores(clock=time.clock, lease_clock=time.tick, live=LiveSettings(**live))
-            deliveries = CassandraDeliveries(session, clock=time.clock, lease_clock=time.tick)
+            memory = MemoryStores(clock=time.clock, steady_clock=time.tick, live=LiveSettings(**live))
+            deliveries = CassandraDeliveries(session, clock=time.clock, steady_clock=time.tick)
             outcomes = _BridgedOutcomes(memory, deliveries)
             return SimpleNamespace(
                 journal=memory.journal, events=memory.events, outcomes=outcomes, deliveries=deliveries

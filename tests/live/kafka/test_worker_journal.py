@@ -52,7 +52,7 @@ class Fixture:
             dead=self.bury,
             spawn=lambda work: self.tasks.append(asyncio.ensure_future(work)),
             clock=time.clock,
-            lease_clock=time.tick,
+            steady_clock=time.tick,
         )
         self.journal.member = self.member  # type: ignore[assignment]
         self.journal.outcomes = self

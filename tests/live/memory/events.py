@@ -70,12 +70,12 @@ class MemoryDeliveries:
     def __init__(
         self,
         clock: Callable[[], datetime],
-        lease_clock: Callable[[], float],
+        steady_clock: Callable[[], float],
         *,
         most_given_up: int = MOST_GIVEN_UP,
     ) -> None:
         self._clock = clock
-        self._lease_clock = lease_clock
+        self._steady_clock = steady_clock
         self._most_given_up = most_given_up
         self._pending: dict[str, _DeliveryState] = {}
         self._given_up: deque[FailedDelivery] = deque()
@@ -85,7 +85,7 @@ class MemoryDeliveries:
         self._pending[delivery.id] = _DeliveryState(delivery)
 
     async def due(self, most: int, lease: timedelta) -> Sequence[Delivery]:
-        now = self._lease_clock()
+        now = self._steady_clock()
         ready = sorted((each for each in self._pending.values() if each.due <= now), key=lambda each: each.due)[:most]
         taken = [each.delivery for each in ready]
         for each in ready:
@@ -106,10 +106,10 @@ class MemoryDeliveries:
             del self._pending[delivery]
             self._given_up.append(FailedDelivery(delivery=found.delivery, why=why, at=self._clock()))
         else:
-            found.due = self._lease_clock() + again_in.total_seconds()
+            found.due = self._steady_clock() + again_in.total_seconds()
 
     async def unfinished(self, most: int, tenant: str | None = None) -> Sequence[DeliveryStatus]:
-        now = self._lease_clock()
+        now = self._steady_clock()
         pending = [
             DeliveryStatus(delivery=each.delivery, why=each.why, again_in=timedelta(seconds=max(0.0, each.due - now)))
             for each in self._pending.values()
@@ -124,16 +124,16 @@ class MemoryDeliveries:
         for each in self._given_up:
             if each.delivery.id == delivery:
                 self._given_up.remove(each)
-                self._pending[delivery] = _DeliveryState(each.delivery, self._lease_clock(), each.why)
+                self._pending[delivery] = _DeliveryState(each.delivery, self._steady_clock(), each.why)
                 return True
         if delivery in self._pending:
-            self._pending[delivery].due = self._lease_clock()
+            self._pending[delivery].due = self._steady_clock()
         return delivery in self._pending
 
     async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
         for each, pause in again_in.items():
             if (found := self._pending.get(each)) is not None:
-                found.due = self._lease_clock() + pause.total_seconds()
+                found.due = self._steady_clock() + pause.total_seconds()
 
     def given_up(self, most: int) -> Sequence[FailedDelivery]:
         return list(islice(reversed(self._given_up), most))

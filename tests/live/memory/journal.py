@@ -58,14 +58,14 @@ class MemoryJournal:
     def __init__(
         self,
         clock: Callable[[], datetime],
-        lease_clock: Callable[[], float],
+        steady_clock: Callable[[], float],
         metadata: MemoryMetadata,
         events: MemoryEvents,
         deliveries: MemoryDeliveries,
         live: LiveSettings,
     ) -> None:
         self._clock = clock
-        self._lease_clock = lease_clock
+        self._steady_clock = steady_clock
         self._metadata = metadata
         self._events = events
         self._deliveries = deliveries
@@ -117,7 +117,7 @@ class MemoryJournal:
         return accepted
 
     async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
-        now = self._lease_clock()
+        now = self._steady_clock()
         for row in [row for row in self._lent.values() if row.until <= now]:
             self._wait(row)
         opened = []
@@ -174,7 +174,7 @@ class MemoryJournal:
     async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:
         held = [row for row in map(self._lent.get, entries) if row is not None and row.reader == reader]
         for row in held:
-            row.until = self._lease_clock() + lease.total_seconds()
+            row.until = self._steady_clock() + lease.total_seconds()
         return [row.id for row in held]
 
     async def abort(self, reader: str, entries: Sequence[int]) -> None:

@@ -11,7 +11,7 @@ from tests.live.memory.journal import MemoryJournal
 from tests.live.memory.metadata import MemoryMetadata
 
 from scoter.config.sections.live import LiveSettings
-from scoter.live.clock import lease_now, utc_now
+from scoter.live.clock import steady_now, utc_now
 from scoter.live.intake.journal_rules import MOST_GIVEN_UP
 
 
@@ -22,16 +22,16 @@ class MemoryStores:
         self,
         *,
         clock: Callable[[], datetime] = utc_now,
-        lease_clock: Callable[[], float] = lease_now,
+        steady_clock: Callable[[], float] = steady_now,
         live: LiveSettings = LiveSettings(),  # noqa: B008 - frozen
         most_given_up: int = MOST_GIVEN_UP,
     ) -> None:
         self.metadata = MemoryMetadata(clock)
         self.events = MemoryEvents(clock, most=live.events_most, kept=live.events_for)
-        self.deliveries = MemoryDeliveries(clock, lease_clock, most_given_up=most_given_up)
+        self.deliveries = MemoryDeliveries(clock, steady_clock, most_given_up=most_given_up)
         self.journal = MemoryJournal(
             clock,
-            lease_clock,
+            steady_clock,
             self.metadata,
             self.events,
             self.deliveries,

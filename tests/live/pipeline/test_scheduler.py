@@ -114,7 +114,7 @@ async def test_slow_domain_leaves_capacity_for_others() -> None:
 async def test_many_urls_of_a_slow_domain_do_not_delay_others() -> None:
     web = ScriptedWeb()
     web.takes = lambda url: 1000.0 if "slow" in url else 0.1
-    bench = Bench(web, stores=MemoryStores(clock=clock, lease_clock=ticks, live=LiveSettings(in_flight_per_domain=5)))
+    bench = Bench(web, stores=MemoryStores(clock=clock, steady_clock=ticks, live=LiveSettings(in_flight_per_domain=5)))
     await bench.accept(*(f"http://slow.example/{n}" for n in range(100_000)))
     await bench.accept("http://slow.example/100000", priority=Priority.BULK)
     scheduler = bench.scheduler(most=20, most_of_domain=5)
@@ -138,7 +138,7 @@ async def test_many_urls_of_a_slow_domain_do_not_delay_others() -> None:
 async def test_many_slow_domains_do_not_delay_others() -> None:
     web = ScriptedWeb()
     web.takes = lambda url: 20.0 + int(url.rpartition("/")[2]) % 10 if "slow" in url else 0.1
-    bench = Bench(web, stores=MemoryStores(clock=clock, lease_clock=ticks, live=LiveSettings(in_flight_per_domain=10)))
+    bench = Bench(web, stores=MemoryStores(clock=clock, steady_clock=ticks, live=LiveSettings(in_flight_per_domain=10)))
     for domain in range(20):
         await bench.accept(*(f"http://slow{domain}.example/{n}" for n in range(200)))
     scheduler = bench.scheduler(most=100, most_of_domain=10)

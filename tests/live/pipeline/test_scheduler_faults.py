@@ -107,7 +107,7 @@ async def test_defect_in_a_shared_fetch_loses_no_entry(caplog: pytest.LogCapture
 @simulated
 async def test_repeatedly_failing_entry_is_closed_by_the_journal(caplog: pytest.LogCaptureFixture) -> None:
     bench = Bench(
-        ScriptedWeb({A: page()}), stores=MemoryStores(clock=clock, lease_clock=ticks, live=LiveSettings(tries=3))
+        ScriptedWeb({A: page()}), stores=MemoryStores(clock=clock, steady_clock=ticks, live=LiveSettings(tries=3))
     )
     bench.content.defect = Defect("broken for good")
     await bench.accept(A)

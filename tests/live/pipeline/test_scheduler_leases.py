@@ -129,7 +129,7 @@ def test_work_continues_after_the_process_was_paused_for_longer_than_a_lease(at:
         await bench.accept(*sites(300))
         journal: Any = Written(bench.stores.journal)
         scheduler = Scheduler(
-            READER, journal, bench.pipeline, most=301, most_of_domain=10, lease=LEASE, lease_clock=ticks
+            READER, journal, bench.pipeline, most=301, most_of_domain=10, lease=LEASE, steady_clock=ticks
         )
         run = asyncio.create_task(scheduler.run())
         await asyncio.sleep(at)

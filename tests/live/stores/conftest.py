@@ -29,10 +29,10 @@ def make(request: pytest.FixtureRequest, time: Time, tmp_path: Path) -> Iterator
 
         async def make_memory(most_given_up: int = MOST_GIVEN_UP, **live: Any) -> Stores:
             settings = LiveSettings(**live)
-            return MemoryStores(clock=time.clock, lease_clock=time.tick, live=settings, most_given_up=most_given_up)
+            return MemoryStores(clock=time.clock, steady_clock=time.tick, live=settings, most_given_up=most_given_up)
 
         async def make_sqlite(most_given_up: int = MOST_GIVEN_UP, **live: Any) -> Stores:
-            db = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, boot="a boot")
+            db = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, steady_clock=time.tick, boot="a boot")
             opened.callback(db.close)
             return SqliteStores(db, LiveSettings(**live), most_given_up=most_given_up)
 
@@ -46,6 +46,6 @@ async def stores(make: Make) -> Stores:
 
 @pytest.fixture
 def db(tmp_path: Path, time: Time) -> Iterator[ServiceDb]:
-    database = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, boot="a boot")
+    database = ServiceDb(tmp_path / "service.sqlite", clock=time.clock, steady_clock=time.tick, boot="a boot")
     yield database
     database.close()

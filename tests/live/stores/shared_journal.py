@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.live.stores.fakes import done, message
 
 from scoter.config.sections.live import LiveSettings
-from scoter.live.clock import lease_now
+from scoter.live.clock import steady_now
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.stores import SqliteStores
 
@@ -30,11 +30,11 @@ async def schedule(path: Path, reader: str, seed: int, told: int) -> None:
     async with ServiceDb(path, shared=True) as db:
         stores = SqliteStores(db, LiveSettings(tries=1_000))
         while stores.journal.waiting():
-            asked = lease_now()
+            asked = steady_now()
             entries = await stores.journal.open(reader, rng.randrange(1, 8), LEASE)
-            since = lease_now()
+            since = steady_now()
             for entry in entries:
-                until, how = lease_now(), rng.choices(["record", "abort", "forget"], [6, 3, 1])[0]
+                until, how = steady_now(), rng.choices(["record", "abort", "forget"], [6, 3, 1])[0]
                 if how == "record":
                     (event,) = await stores.outcomes.record(reader, [done(entry)])
                     how = "record" if event else "lost"

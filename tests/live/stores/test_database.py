@@ -14,7 +14,7 @@ import pytest
 from tests.live.stores.fakes import LEASE, START, Time, accept, opened
 
 from scoter.errors import Defect, StoreUnavailable, UsageError
-from scoter.live.clock import boot_id, lease_now
+from scoter.live.clock import boot_id, steady_now
 from scoter.live.sqlite.database import ServiceDb
 from scoter.live.sqlite.journal import SqliteJournal
 from scoter.live.sqlite.metadata import open_readonly
@@ -238,20 +238,20 @@ def test_lookup_without_a_service_is_an_error(tmp_path: Path) -> None:
 
 class TestLeasesAcrossOpenings:
     async def lend(self, path: Path, time: Time) -> None:
-        async with ServiceDb(path, clock=time.clock, lease_clock=time.tick, boot="one", shared=True) as db:
+        async with ServiceDb(path, clock=time.clock, steady_clock=time.tick, boot="one", shared=True) as db:
             await accept(SqliteJournal(db), "a")
             assert await opened(SqliteJournal(db)) == ["a"]
 
     async def test_exclusive_service_ends_leases_of_a_dead_one(self, tmp_path: Path, time: Time) -> None:
         await self.lend(tmp_path / "db", time)
 
-        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="one") as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, steady_clock=time.tick, boot="one") as db:
             assert await opened(SqliteJournal(db)) == ["a"]
 
     async def test_sharing_service_keeps_leases_of_others(self, tmp_path: Path, time: Time) -> None:
         await self.lend(tmp_path / "db", time)
 
-        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="one", shared=True) as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, steady_clock=time.tick, boot="one", shared=True) as db:
             assert await opened(SqliteJournal(db)) == []
             time.passes(LEASE.total_seconds())
             assert await opened(SqliteJournal(db)) == ["a"]
@@ -260,33 +260,33 @@ class TestLeasesAcrossOpenings:
         await self.lend(tmp_path / "db", time)
         time.ticks = 5.0  # its clock counts from nought again
 
-        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="two", shared=True) as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, steady_clock=time.tick, boot="two", shared=True) as db:
             assert await opened(SqliteJournal(db)) == ["a"]
 
     async def test_put_off_delivery_becomes_due_only_after_a_reboot(self, tmp_path: Path, time: Time) -> None:
         from tests.live.stores.contract_announcing import HOOK, announce
 
-        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="one") as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, steady_clock=time.tick, boot="one") as db:
             stores = SqliteStores(db)
             await announce(stores, "held", "late", callback=HOOK)
             _, late = await stores.deliveries.due(2, LEASE)
             await stores.deliveries.failed(late.id, LEASE * 100, "503")
 
-        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="one") as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, steady_clock=time.tick, boot="one") as db:
             due = await SqliteStores(db).deliveries.due(2, LEASE)
             assert [each.event.message for each in due] == ["held"]
 
         time.ticks = 5.0
-        async with ServiceDb(tmp_path / "db", clock=time.clock, lease_clock=time.tick, boot="two") as db:
+        async with ServiceDb(tmp_path / "db", clock=time.clock, steady_clock=time.tick, boot="two") as db:
             due = await SqliteStores(db).deliveries.due(2, LEASE)
             assert {each.event.message for each in due} == {"held", "late"}
 
 
 def test_lease_clock_is_the_same_in_every_process() -> None:
-    code = "from scoter.live.clock import boot_id, lease_now; print(boot_id(), lease_now())"
+    code = "from scoter.live.clock import boot_id, steady_now; print(boot_id(), steady_now())"
 
-    before = lease_now()
+    before = steady_now()
     name, seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split()
 
     assert name == boot_id()
-    assert before < float(seen) < lease_now()
+    assert before < float(seen) < steady_now()

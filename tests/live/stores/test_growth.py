@@ -52,7 +52,7 @@ async def go_through(stores: SqliteStores, time: Time, number: int) -> None:
 async def test_database_size_stays_bounded_under_constant_load(tmp_path: Path, time: Time) -> None:
     """A small service: two hours of records, and as many messages, events and deliveries as are kept."""
     sizes = []
-    async with ServiceDb(tmp_path / "service.sqlite", clock=time.clock, lease_clock=time.tick, apart=0.0) as db:
+    async with ServiceDb(tmp_path / "service.sqlite", clock=time.clock, steady_clock=time.tick, apart=0.0) as db:
         stores = SqliteStores(db, LiveSettings(messages_most=240, events_most=240), most_given_up=240)
         log = FetchLog(tmp_path / "log", stores.events, clock=time.clock)
         retention = Retention(

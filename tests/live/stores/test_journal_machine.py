@@ -60,7 +60,7 @@ class JournalMachine(RuleBasedStateMachine):
         self.seen: dict[int, JournalEntry] = {}
 
     def make(self) -> Stores:
-        return MemoryStores(clock=self.time.clock, lease_clock=self.time.tick, live=SETTINGS)
+        return MemoryStores(clock=self.time.clock, steady_clock=self.time.tick, live=SETTINGS)
 
     def run_now(self, step: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(step)
@@ -210,7 +210,7 @@ class SqliteJournalMachine(JournalMachine):
 
     def make(self) -> Stores:
         path = self.root / str(self.lives) / "service.sqlite"
-        self.db = ServiceDb(path, clock=self.time.clock, lease_clock=self.time.tick, boot="a boot")
+        self.db = ServiceDb(path, clock=self.time.clock, steady_clock=self.time.tick, boot="a boot")
         return SqliteStores(self.db, SETTINGS)
 
     def after_a_crash(self) -> Stores:

@@ -32,7 +32,7 @@ from scoter.errors import UserError
 from scoter.fetch.progress import Snapshot
 from scoter.store.disk import Closing
 from scoter.store.host_holds import SqliteHostHolds
-from scoter.store.objects.leases import lease_clock
+from scoter.store.objects.leases import steady_clock
 from scoter.store.robots_cache import SqliteRobotsCache
 
 _HANDSHAKE: Final = 10.0
@@ -54,7 +54,7 @@ class FetchCoordinator(Closing):
         robots: Path,
         holds: Path,
         address: tuple[str, int] = ("127.0.0.1", 0),
-        now: Callable[[], float] = lease_clock,
+        now: Callable[[], float] = steady_clock,
     ) -> None:
         self.secret = secrets.token_bytes(32)
         self.reports: queue.SimpleQueue[FetchTaskReport] = queue.SimpleQueue()

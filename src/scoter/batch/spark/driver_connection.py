@@ -19,7 +19,7 @@ from scoter.core.robots_cache import StoredRobots
 from scoter.errors import UserError
 from scoter.fetch.progress import Snapshot
 from scoter.store.disk import Closing
-from scoter.store.objects.leases import lease_clock
+from scoter.store.objects.leases import steady_clock
 
 RENEWAL: Final = 1.0
 """Seconds between renewals of a lease."""
@@ -38,7 +38,7 @@ class DriverLink(Closing):
     """One list of a segment, as its executor sees it."""
 
     def __init__(
-        self, address: tuple[str, int], secret: bytes, number: int, now: Callable[[], float] = lease_clock
+        self, address: tuple[str, int], secret: bytes, number: int, now: Callable[[], float] = steady_clock
     ) -> None:
         self.number = number
         self.order: m.ListKept = m.ListKept()

@@ -16,7 +16,7 @@ from scoter.batch.worker.process import FetchTask, FetchTaskReport
 from scoter.config import Config
 from scoter.engine import Engine
 from scoter.errors import UsageError, UserError
-from scoter.store.objects.leases import lease_clock
+from scoter.store.objects.leases import steady_clock
 
 _LOOK: Final = 0.2
 _MOST_OWNERS: Final = 4  # of one list
@@ -74,7 +74,7 @@ class ClusterPool:
                 made.end_reason = should_end()
             if not self._running and made.reports.empty():  # Spark has given up, or was told to stop
                 break
-            for number in leases.abandoned(lease_clock()) if not made.stopping else ():
+            for number in leases.abandoned(steady_clock()) if not made.stopping else ():
                 if restarts[number] < min(leases.owners(number), _MOST_OWNERS):
                     restarts[number] += 1
                     self._start(runner, [number])

@@ -91,7 +91,7 @@ class WorkerDispatcher:
         rules: Iterable[DomainRule] = (),
         holds: DomainHoldStore | None = None,
         bounds: WorkerLimits = WorkerLimits(),  # noqa: B008 - frozen
-        now: Callable[[], float] = clock.lease_now,
+        now: Callable[[], float] = clock.steady_now,
         pool: Callable[[PoolOwner], HopMakers] | None = None,
     ) -> None:
         """``folder`` must exist and belong to this service alone: it holds the workers' locks and sockets.

@@ -82,7 +82,7 @@ class WorkerLock:
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._boot = clock.boot_id()
-        self.promise(clock.lease_now())
+        self.promise(clock.steady_now())
 
     def promise(self, until: float) -> None:
         """Write the time after which no requests are made, possibly infinite; call it before extending the lease."""
@@ -93,7 +93,7 @@ class WorkerLock:
         os.close(self._file)
 
 
-async def take_over(folder: Path, now: Callable[[], float] = clock.lease_now) -> float:
+async def take_over(folder: Path, now: Callable[[], float] = clock.steady_now) -> float:
     """End all workers of earlier cores, and return a time after which none of their requests is under way."""
     since = 0.0
     for path, pid in _locks(folder):

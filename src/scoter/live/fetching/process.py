@@ -111,7 +111,7 @@ async def _work(begin: StartWorker, process: WorkerStartup, core: FrameConnectio
         core,
         begin.limits,
         promise=lock.promise,
-        now=clock.lease_now,
+        now=clock.steady_now,
         reading=InPlaceParser(ResponseParser(config, parsing).at_once),
     )
     loop.add_signal_handler(signal.SIGTERM, partial(worker.stop, 0.0))

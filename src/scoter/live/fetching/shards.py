@@ -5,7 +5,7 @@ workers). It becomes free again when it is returned or its holder dies. A silent
 its lease is not renewed. Its shards become free when it is dead or, if its death is not seen, when the lease expires.
 Either way the time after which it made no requests is known: ``Grant.since``.
 
-Times are seconds of ``clock.lease_now``.
+Times are seconds of ``clock.steady_now``.
 """
 
 from __future__ import annotations

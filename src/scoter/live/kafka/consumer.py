@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.live.background import VitalThread, call_in_loop, end_process
-from scoter.live.clock import lease_now
+from scoter.live.clock import steady_now
 from scoter.live.kafka.faults import FAULTS, kafka_fault
 from scoter.live.kafka.kafka import client_options, is_fatal, note_error, quiet_logger, store_trouble
 from scoter.live.kafka.offsets import PartitionOffsets, decoded_offsets
@@ -59,7 +59,7 @@ class PartitionOwner(Protocol):
     """Handles the messages of a group's member, in the event loop."""
 
     def assigned(self, places: Sequence[Place], since: float) -> None:
-        """Start with partitions; the assignment was learnt at ``since``, a time of ``lease_now``."""
+        """Start with partitions; the assignment was learnt at ``since``, a time of ``steady_now``."""
 
     async def revoked(self, places: Sequence[Place], *, is_lost: bool) -> None:
         """Stop using partitions. If they are lost, another process may have them already."""
@@ -71,7 +71,7 @@ class PartitionOwner(Protocol):
         """Return whether a partition should be paused."""
 
     def confirmed(self, since: float) -> None:
-        """Note that the group knew this member at or after ``since``, a time of ``lease_now``."""
+        """Note that the group knew this member at or after ``since``, a time of ``steady_now``."""
 
 
 class GroupMember:
@@ -285,7 +285,7 @@ class GroupMember:
     def _patience(self) -> float:
         """Return how long to wait for a message."""
         longest = _POLL_PAUSED if self._paused else _POLL
-        return max(0.0, min(longest, self._due - lease_now())) if self._commits else longest
+        return max(0.0, min(longest, self._due - steady_now())) if self._commits else longest
 
     def _answer(self) -> None:
         """Make the calls that other threads have asked for."""
@@ -334,12 +334,12 @@ class GroupMember:
 
     def _starts(self, consumer: Any, partitions: Sequence[Any]) -> dict[Place, PartitionOffsets]:
         """Return where to begin with partitions; try again while Kafka does not answer."""
-        until = lease_now() + _LONGEST_START
+        until = steady_now() + _LONGEST_START
         while True:
             try:
                 return dict(self._start(consumer, each) for each in consumer.committed(list(partitions), timeout=_ASKS))
             except self._kafka.KafkaException as error:
-                if lease_now() > until:
+                if steady_now() > until:
                     raise
                 FAULTS.note("kafka", kafka_fault(error.args[0]), f"cannot read positions: {store_trouble(error)}")
                 time.sleep(_PAUSE)
@@ -365,7 +365,7 @@ class GroupMember:
             self._take(consumer, partitions)
 
     def _take(self, consumer: Any, partitions: Sequence[Any]) -> None:
-        since = lease_now()
+        since = steady_now()
         starts = self._starts(consumer, partitions)
         consumer.incremental_assign(
             [self._kafka.TopicPartition(*place, offsets.position) for place, offsets in starts.items()]
@@ -410,7 +410,7 @@ class GroupMember:
 
     def _commit(self) -> None:
         """Send the positions of all partitions, if it is time."""
-        began = lease_now()
+        began = steady_now()
         if not self._commits or began < self._due:
             return
         self._due = began + self._commits

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from scoter.config import Config
-from scoter.live.clock import lease_now, utc_now
+from scoter.live.clock import steady_now, utc_now
 from scoter.live.fetching.shards import shard_of
 from scoter.live.fetching.wire import DomainHold
 from scoter.live.kafka.consumer import ReceivedMessage
@@ -32,7 +32,7 @@ class SharedDelays:
         name: str,
         *,
         clock: Callable[[], datetime] = utc_now,
-        now: Callable[[], float] = lease_now,
+        now: Callable[[], float] = steady_now,
     ) -> None:
         self._settings = config.kafka
         self._topic = TopicNames(config.kafka.prefix).delays

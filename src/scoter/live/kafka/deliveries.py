@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.errors import ScoterError
 from scoter.live.background import VitalTasks
-from scoter.live.clock import lease_now, utc_now
+from scoter.live.clock import steady_now, utc_now
 from scoter.live.intake.journal_rules import MOST_GIVEN_UP
 from scoter.live.kafka.cassandra import CassandraSession
 from scoter.live.kafka.consumer import GroupMember, Place, ReceivedMessage
@@ -68,18 +68,18 @@ class CassandraDeliveries:
         session: CassandraSession,
         *,
         clock: Callable[[], datetime] = utc_now,
-        lease_clock: Callable[[], float] = lease_now,
+        steady_clock: Callable[[], float] = steady_now,
         most_given_up: int = MOST_GIVEN_UP,
     ) -> None:
         self._session = session
         self._clock = clock
-        self._lease_clock = lease_clock
+        self._steady_clock = steady_clock
         self._most_given_up = most_given_up
         self._rows: dict[str, _Waiting] = {}
 
     async def load(self) -> None:
         """Begin to deliver: read what is stored."""
-        now = self._lease_clock()
+        now = self._steady_clock()
         for stored in await self._stored():
             self._rows.setdefault(stored.delivery.id, _Waiting(stored, now))
 
@@ -91,16 +91,16 @@ class CassandraDeliveries:
         """Store new deliveries, which are due at once."""
         new = [StoredDelivery(delivery=each) for each in deliveries if each.id not in self._rows]
         await self._session.run_all(_PUT, [_row(each) for each in new])
-        now = self._lease_clock()
+        now = self._steady_clock()
         self._rows |= {each.delivery.id: _Waiting(each, now) for each in new}
 
-    async def due(self, most: int, lease: timedelta) -> Sequence[Delivery]:
-        """Lease due deliveries, longest due first."""
-        now = self._lease_clock()
+    async def due(self, most: int, lent: timedelta) -> Sequence[Delivery]:
+        """Lend due deliveries, longest due first; after ``lent`` they are due again."""
+        now = self._steady_clock()
         ready = [row for row in self._rows.values() if row.stored.ended is None and row.due <= now]
         chosen = sorted(ready, key=lambda row: row.due)[:most]
         for row in chosen:
-            row.due, row.is_lent = now + lease.total_seconds(), True
+            row.due, row.is_lent = now + lent.total_seconds(), True
         return [row.stored.delivery for row in chosen]
 
     async def delivered(self, ids: Sequence[str]) -> None:
@@ -118,19 +118,19 @@ class CassandraDeliveries:
         again = replace(row.stored.delivery, tries=row.stored.delivery.tries + 1)
         ended = self._clock() if again_in is None else None
         row.stored, row.is_lent = StoredDelivery(delivery=again, why=why, ended=ended), False
-        row.due = self._lease_clock() + (again_in or timedelta()).total_seconds()
+        row.due = self._steady_clock() + (again_in or timedelta()).total_seconds()
         await self._session.run(_PUT, *_row(row.stored))
 
     async def put_off(self, again_in: Mapping[str, timedelta]) -> None:
         """Reschedule deliveries that were not attempted."""
-        now = self._lease_clock()
+        now = self._steady_clock()
         for each, pause in again_in.items():
             if (row := self._rows.get(each)) is not None and row.stored.ended is None:
                 row.due, row.is_lent = now + pause.total_seconds(), False
 
     async def unfinished(self, most: int, tenant: str | None = None) -> Sequence[DeliveryStatus]:
         """Return deliveries that are pending or were given up, newest first; from any process."""
-        now, found = self._lease_clock(), []
+        now, found = self._steady_clock(), []
         stored = {each.delivery.id: each for each in await self._stored() if _is_of(each, tenant)}
         for each in sorted(stored.values(), key=lambda each: -each.delivery.event.number)[:most]:
             row = self._rows.get(each.delivery.id)
@@ -147,7 +147,7 @@ class CassandraDeliveries:
         if row is None or not row.is_lent:
             again = replace(found[0], ended=None)
             await self._session.run(_PUT, *_row(again))
-            self._rows[delivery] = _Waiting(again, self._lease_clock())
+            self._rows[delivery] = _Waiting(again, self._steady_clock())
         return True
 
     def given_up(self, most: int) -> Sequence[FailedDelivery]:

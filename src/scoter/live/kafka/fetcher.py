@@ -21,7 +21,7 @@ from scoter.core.url import queue_key
 from scoter.errors import ScoterError
 from scoter.live.api.records import DomainRule
 from scoter.live.background import VitalTasks
-from scoter.live.clock import lease_now, utc_now
+from scoter.live.clock import steady_now, utc_now
 from scoter.live.fetching.lease import GRACE
 from scoter.live.fetching.requests import abandoned_reply, crashing_reply, oversized_reply
 from scoter.live.fetching.wire import (
@@ -94,7 +94,7 @@ class FetcherRole:
         name: str,
         dead: Callable[[ReceivedMessage, DeadLetter], Awaitable[None]],
         clock: Callable[[], datetime] = utc_now,
-        now: Callable[[], float] = lease_now,
+        now: Callable[[], float] = steady_now,
     ) -> None:
         self._large = large_replies(config.kafka.bodies)
         self._settings = config.kafka

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from scoter.config.sections.live import LiveSettings
 from scoter.errors import StoreUnavailable
-from scoter.live.clock import lease_now, utc_now
+from scoter.live.clock import steady_now, utc_now
 from scoter.live.fetching.shards import shard_of
 from scoter.live.intake.journal_rules import AgedEntryShare, domain_of, failed_record
 from scoter.live.kafka.consumer import GroupMember, Place, ReceivedMessage
@@ -90,7 +90,7 @@ class WorkerJournal:
         spawn: Callable[[Coroutine[Any, Any, None]], object] = lambda work: None,
         on_news: Callable[[], None] = lambda: None,
         clock: Callable[[], datetime] = utc_now,
-        lease_clock: Callable[[], float] = lease_now,
+        steady_clock: Callable[[], float] = steady_now,
     ) -> None:
         """``dead`` stores a message that cannot be read; ``on_news`` is called when entries arrive."""
         self._live = live
@@ -101,7 +101,7 @@ class WorkerJournal:
         self._spawn = spawn
         self.on_news = on_news
         self._clock = clock
-        self._lease_clock = lease_clock
+        self._steady_clock = steady_clock
         self._turns = AgedEntryShare(live.patience)
         self._window = live.in_flight_per_domain
         self._rows: dict[int, _OpenUrl] = {}
@@ -263,7 +263,7 @@ class WorkerJournal:
 
     async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
         """Lease entries to a reader; entries whose lease expires may be leased again."""
-        now = self._lease_clock()
+        now = self._steady_clock()
         for row in [row for row in self._lent.values() if row.until <= now]:
             self._wait(row)
         opened: list[JournalEntry] = []
@@ -285,7 +285,7 @@ class WorkerJournal:
         """Renew leases; return the entries that the reader still holds."""
         held = [row for row in map(self._lent.get, entries) if row is not None and row.reader == reader]
         for row in held:
-            row.until = self._lease_clock() + lease.total_seconds()
+            row.until = self._steady_clock() + lease.total_seconds()
         return [row.number for row in held]
 
     async def abort(self, reader: str, entries: Sequence[int]) -> None:

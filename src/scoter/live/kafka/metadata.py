@@ -12,7 +12,7 @@ from struct import Struct as Layout
 from typing import Final
 
 from scoter.core.bounded import BoundedMap
-from scoter.live.clock import from_micros, lease_now, to_micros, utc_now
+from scoter.live.clock import from_micros, steady_now, to_micros, utc_now
 from scoter.live.kafka.cassandra import CassandraSession
 from scoter.live.kafka.faults import FAULTS, FaultKind
 from scoter.live.ports import StoredRecord
@@ -123,7 +123,7 @@ class CachedRecords:
     """The JSON of records, kept for a second: popular URLs cost an api process one read per second."""
 
     def __init__(
-        self, records: CassandraMetadata, entries: int, *, seconds: float = 1.0, now: Callable[[], float] = lease_now
+        self, records: CassandraMetadata, entries: int, *, seconds: float = 1.0, now: Callable[[], float] = steady_now
     ) -> None:
         self._records = records
         self._seconds = seconds

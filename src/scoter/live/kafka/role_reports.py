@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from scoter.config.sections.cluster import KafkaClusterSettings
 from scoter.live.api.records import DomainActivity
-from scoter.live.clock import lease_now
+from scoter.live.clock import steady_now
 from scoter.live.kafka.consumer import ReceivedMessage
 from scoter.live.kafka.faults import FAULTS, FaultKind
 from scoter.live.kafka.kafka import KafkaSender, OutgoingMessage, TopicNames
@@ -59,8 +59,8 @@ class ReportSender:
         sent, sent_at = None, 0.0
         while True:
             report = RoleReport(self._name, self._role, FAULTS.counts(), tuple(self._activity(_MOST_DOMAINS)))
-            if report != sent or lease_now() - sent_at > _AT_LEAST_EVERY:
-                sent, sent_at = report, lease_now()
+            if report != sent or steady_now() - sent_at > _AT_LEAST_EVERY:
+                sent, sent_at = report, steady_now()
                 self._sender.put(OutgoingMessage(self._topic, role_reports.encode(report), None, 0))
             await asyncio.sleep(_EVERY)
 
@@ -68,7 +68,7 @@ class ReportSender:
 class RoleReports:
     """The latest reports of all workers and fetchers, as an api process knows them. ``start`` it before use."""
 
-    def __init__(self, settings: KafkaClusterSettings, name: str, now: Callable[[], float] = lease_now) -> None:
+    def __init__(self, settings: KafkaClusterSettings, name: str, now: Callable[[], float] = steady_now) -> None:
         topic = TopicNames(settings.prefix).reports
         self._tail = TopicTail(settings, topic, 0, self._receive, name=f"{name}-reports")
         self._now = now

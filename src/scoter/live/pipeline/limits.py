@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from scoter.core.url import Url
 from scoter.errors import ContentUnavailable, Unavailable
-from scoter.live.clock import lease_now
+from scoter.live.clock import steady_now
 from scoter.live.ports import JournalEntry
 from scoter.live.records import Priority
 
@@ -98,12 +98,12 @@ class StoragePause:
     """Stops work while storage is unavailable, and tries one entry at a time until it works again."""
 
     def __init__(
-        self, *, first: float = FIRST, longest: float = LONGEST, lease_clock: Callable[[], float] = lease_now
+        self, *, first: float = FIRST, longest: float = LONGEST, steady_clock: Callable[[], float] = steady_now
     ) -> None:
         """The first trial comes after ``first`` seconds; each failed one doubles the time, up to ``longest``."""
         self._first = first
         self._longest = longest
-        self._lease_clock = lease_clock
+        self._steady_clock = steady_clock
         self._trouble: Unavailable | None = None
         self._is_tried = False
         self._pause = 0.0
@@ -119,7 +119,7 @@ class StoragePause:
         """Start a pause. Entries that were under way and fail for the same reason do not extend it."""
         if self._trouble is not None and not self._is_tried:
             return
-        now = self._lease_clock()
+        now = self._steady_clock()
         goes_on = self._trouble is not None or now - self._ended < _SOON
         self._pause = min(self._longest, self._pause * 2) if goes_on and self._pause else self._first
         self._until = now + self._pause
@@ -130,7 +130,7 @@ class StoragePause:
         """Return how many of ``most`` entries may start now: all, none, or one as a trial."""
         if self._trouble is None:
             return most
-        now = self._lease_clock()
+        now = self._steady_clock()
         if now < self._until:
             return 0
         self._until = now + self._pause
@@ -149,9 +149,9 @@ class StoragePause:
         if archived or not isinstance(self._trouble, ContentUnavailable):
             self._end()
         else:  # nothing was archived, so the archive is still untested: try the next entry at once
-            self._until = self._lease_clock()
+            self._until = self._steady_clock()
 
     def _end(self) -> None:
         self._trouble = None
-        self._ended = self._lease_clock()
+        self._ended = self._steady_clock()
         _log.warning("storage is available again")

@@ -23,7 +23,7 @@ from datetime import timedelta
 from scoter.compose import Service
 from scoter.core.url import canonical
 from scoter.errors import ScoterError, Unavailable, UrlError
-from scoter.live.clock import lease_now
+from scoter.live.clock import steady_now
 from scoter.live.pipeline.context import Context
 from scoter.live.pipeline.limits import DomainShares, ScheduledEntry, StoragePause
 from scoter.live.pipeline.requests import Postponed
@@ -53,7 +53,7 @@ class Scheduler:
         on_done: Callable[[Context], None] = lambda context: None,
         pause: StoragePause | None = None,
         new_id: Callable[[], str] = lambda: uuid.uuid4().hex,
-        lease_clock: Callable[[], float] = lease_now,
+        steady_clock: Callable[[], float] = steady_now,
     ) -> None:
         """Run at most ``most`` entries at a time; call ``on_done`` for each that is recorded."""
         self._reader = reader
@@ -69,8 +69,8 @@ class Scheduler:
         self._returning: set[int] = set()
         self._doomed: dict[int, asyncio.TimerHandle] = {}  # tasks whose lease was lost, to be cancelled
         self._is_behind = False  # the last renewal of leases failed
-        self._lease_clock = lease_clock
-        self._renewed = lease_clock()  # when leases were last renewed
+        self._steady_clock = steady_clock
+        self._renewed = steady_clock()  # when leases were last renewed
         self._awake = asyncio.Event()
         self._has_more = True
         self._stopping = False
@@ -157,7 +157,7 @@ class Scheduler:
     async def _catch_up(self) -> None:
         """Retry failed renewals and returns of entries. Must run before ``open``, which ends expired leases."""
         # After a pause longer than a lease, ``open`` would otherwise take away everything that is under way here.
-        if self._is_behind or self._lease_clock() - self._renewed > self._lease.total_seconds() / 2:
+        if self._is_behind or self._steady_clock() - self._renewed > self._lease.total_seconds() / 2:
             await self._renew_all()
             self._is_behind = False
         while returning := [entry for entry in self._returning if entry not in self._tasks][:_AT_ONCE]:
@@ -217,7 +217,7 @@ class Scheduler:
                 self._pause(error)
 
     async def _renew_all(self) -> None:
-        began = self._lease_clock()
+        began = self._steady_clock()
         held = [*self._tasks, *self._shares.held]
         for at in range(0, len(held), _AT_ONCE):
             try:

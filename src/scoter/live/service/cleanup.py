@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from scoter.errors import ScoterError
-from scoter.live.clock import lease_now, utc_now
+from scoter.live.clock import steady_now, utc_now
 from scoter.live.content.retention import AT_ONCE, Retention
 from scoter.live.sqlite.stores import SqliteStores
 
@@ -75,18 +75,18 @@ class SteadyClock:
     If it is set a year ahead by mistake, everything looks expired, and what is removed cannot be restored.
     """
 
-    def __init__(self, clock: Callable[[], datetime] = utc_now, lease_clock: Callable[[], float] = lease_now) -> None:
+    def __init__(self, clock: Callable[[], datetime] = utc_now, steady_clock: Callable[[], float] = steady_now) -> None:
         self._clock = clock
-        self._lease_clock = lease_clock
+        self._steady_clock = steady_clock
         self._apart = self._difference()
-        self._since = lease_clock()
+        self._since = steady_clock()
 
     def __call__(self) -> bool:
         apart = self._difference()
         if abs(apart - self._apart) > _MAX_ADJUSTMENT:
             _log.warning("the clock was set by %.0f s: nothing is removed by age for ten minutes", apart - self._apart)
-            self._apart, self._since = apart, self._lease_clock()
-        return self._lease_clock() - self._since >= _STEADY
+            self._apart, self._since = apart, self._steady_clock()
+        return self._steady_clock() - self._since >= _STEADY
 
     def _difference(self) -> float:
-        return self._clock().timestamp() - self._lease_clock()
+        return self._clock().timestamp() - self._steady_clock()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Self, TypeVar
 
 from scoter.errors import UsageError
-from scoter.live.clock import boot_id, lease_now, utc_now
+from scoter.live.clock import boot_id, steady_now, utc_now
 from scoter.live.sqlite.health import DatabaseHealth, require_file, store_error
 from scoter.live.sqlite.schema import FORMAT, WrongDatabase, check, free_leases, prepare
 from scoter.live.sqlite.writer import Change, DatabaseWriter
@@ -42,7 +42,7 @@ class ServiceDb:
         path: Path,
         *,
         clock: Callable[[], datetime] = utc_now,
-        lease_clock: Callable[[], float] = lease_now,
+        steady_clock: Callable[[], float] = steady_now,
         boot: str | None = None,
         shared: bool = False,
         traces: tuple[Path, ...] = (),
@@ -52,12 +52,12 @@ class ServiceDb:
     ) -> None:
         """Open or create the database; ``traces`` prove that there was one (see ``require_file``).
 
-        ``clock`` is wall time, ``lease_clock`` the clock of leases. Writes wait ``busy`` seconds for another process's
+        ``clock`` is wall time, ``steady_clock`` the clock of leases. Writes wait ``busy`` seconds for another process's
         lock. Commits start at least ``apart`` seconds from each other, so that writes share them.
         """
         self.path = path
         self.clock = clock
-        self.lease_clock = lease_clock
+        self.steady_clock = steady_clock
         with disk_errors("create the folder", path.parent):
             path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(path, clock(), shared=shared)

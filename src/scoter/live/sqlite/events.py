@@ -76,11 +76,11 @@ class SqliteDeliveries:
         self._db = db
         self._most_given_up = most_given_up
 
-    async def due(self, most: int, lease: timedelta) -> Sequence[Delivery]:
-        """Lease due deliveries, longest due first."""
+    async def due(self, most: int, lent: timedelta) -> Sequence[Delivery]:
+        """Lend due deliveries, longest due first; after ``lent`` they are due again."""
 
         def change(connection: sqlite3.Connection) -> list[Delivery]:
-            now = self._db.lease_clock()
+            now = self._db.steady_clock()
             query = (
                 "SELECT number, id, callback, event, tries FROM deliveries"
                 " WHERE due IS NOT NULL AND due <= ? ORDER BY due, number LIMIT ?"
@@ -88,7 +88,7 @@ class SqliteDeliveries:
             rows = connection.execute(query, (now, most)).fetchall()
             connection.executemany(
                 "UPDATE deliveries SET lent = 1, due = ? WHERE number = ?",
-                [(now + lease.total_seconds(), row[0]) for row in rows],
+                [(now + lent.total_seconds(), row[0]) for row in rows],
             )
             return [_delivery(row[1:]) for row in rows]
 
@@ -109,7 +109,7 @@ class SqliteDeliveries:
             if again_in is None:
                 due, ended = None, to_micros(self._db.clock())
             else:
-                due, ended = self._db.lease_clock() + again_in.total_seconds(), None
+                due, ended = self._db.steady_clock() + again_in.total_seconds(), None
             update = (
                 "UPDATE deliveries SET lent = 0, tries = tries + 1, due = ?, ended = ?, why = ?"
                 " WHERE id = ? AND due IS NOT NULL"
@@ -122,7 +122,7 @@ class SqliteDeliveries:
         """Reschedule deliveries that were not attempted."""
 
         def change(connection: sqlite3.Connection) -> None:
-            now = self._db.lease_clock()
+            now = self._db.steady_clock()
             update = "UPDATE deliveries SET lent = 0, due = ? WHERE id = ? AND due IS NOT NULL"
             connection.executemany(update, [(now + pause.total_seconds(), each) for each, pause in again_in.items()])
 
@@ -144,7 +144,7 @@ class SqliteDeliveries:
             f"SELECT id, callback, event, tries, why, due, ended FROM deliveries {chosen}"  # noqa: S608 - two literals
             " ORDER BY number DESC LIMIT ?"
         )
-        now = self._db.lease_clock()
+        now = self._db.steady_clock()
         return [
             DeliveryStatus(
                 delivery=_delivery(row[:4]),
@@ -163,7 +163,7 @@ class SqliteDeliveries:
             if known is None or tenant not in (None, known[0]):
                 return False
             update = "UPDATE deliveries SET due = ?, ended = NULL WHERE id = ? AND lent = 0"
-            connection.execute(update, (self._db.lease_clock(), delivery))
+            connection.execute(update, (self._db.steady_clock(), delivery))
             return True
 
         return await self._db.write(change)

@@ -101,7 +101,7 @@ class SqliteJournal:
         """Lease entries to a reader; entries whose lease expires may be leased to any reader."""
 
         def change(connection: sqlite3.Connection) -> list[JournalEntry]:
-            now = self._db.lease_clock()
+            now = self._db.steady_clock()
             if not self._is_window_set:  # the triggers read it when an entry ends
                 connection.execute("UPDATE tallies SET n = ? WHERE name = 'window'", (self._window,))
             connection.execute(
@@ -152,7 +152,7 @@ class SqliteJournal:
         """Renew leases; return the entries that the reader still holds."""
 
         def change(connection: sqlite3.Connection) -> list[int]:
-            until = self._db.lease_clock() + lease.total_seconds()
+            until = self._db.steady_clock() + lease.total_seconds()
             update = "UPDATE entries SET until = ? WHERE id = ? AND reader = ?"
             return [entry for entry in entries if connection.execute(update, (until, entry, reader)).rowcount]
 

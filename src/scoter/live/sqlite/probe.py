@@ -10,7 +10,7 @@ from itertools import count
 from typing import Final
 
 from scoter.errors import ScoterError, StoreUnavailable, UserError
-from scoter.live.clock import lease_now
+from scoter.live.clock import steady_now
 from scoter.live.sqlite.database import BUSY, ServiceDb
 from scoter.live.sqlite.health import store_error
 
@@ -46,7 +46,7 @@ class DatabaseProbe:
         health = self._db.health
         try:
             self._require_same_file()
-            mark = f"{lease_now()} {next(self._numbers)}"
+            mark = f"{steady_now()} {next(self._numbers)}"
             async with asyncio.timeout(self._within):
                 await self._db.write(lambda connection: connection.execute(_WRITE, (mark,)).rowcount)
             found = self._db.reader.one(_READ)

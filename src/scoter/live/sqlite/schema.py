@@ -20,7 +20,7 @@ One file contains everything that changes together: the records of an outcome, i
   oldest parked one replaces it
 - ``facts``       the boot id of the machine when leases were last checked
 
-Times are microseconds since 1970; leases and ``due`` are seconds of ``clock.lease_now``.
+Times are microseconds since 1970; leases and ``due`` are seconds of ``clock.steady_now``.
 
 A file has a format number. To change the tables: change ``_TABLES``, raise ``FORMAT``, and add the upgrade from the
 previous format to ``_STEPS``. A service that opens an older file upgrades it in one transaction; it refuses a newer

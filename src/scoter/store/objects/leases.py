@@ -30,7 +30,7 @@ _TRIES = 20
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # runs on while the machine is suspended
 
 
-def lease_clock() -> float:
+def steady_clock() -> float:
     """Return the seconds since the machine started, including the time it slept."""
     return time.clock_gettime(_CLOCK)
 
@@ -73,7 +73,7 @@ class StoreLease:
     def check(self) -> None:
         """Raise unless the lease is ours; it is renewed first if that is uncertain."""
         with self._guard:
-            if self._lost is None and lease_clock() >= self._valid_until:
+            if self._lost is None and steady_clock() >= self._valid_until:
                 self._renew()
             if self._lost is not None:
                 raise self._lost
@@ -105,7 +105,7 @@ class StoreLease:
 
     def _write(self, replaces: str) -> None:
         # Counted from before the request: the store may have executed it at any time since.
-        began = lease_clock()
+        began = steady_clock()
         self._version = self._client.put(self._key, encode_holder(self._holder), replaces)
         # A renewal must be due before others may take the lease.
         self._valid_until = began + self._seconds / 2

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from scoter.config import Config, Size
 from scoter.heap import collect_less, keep_memory
-from scoter.live.clock import lease_now
+from scoter.live.clock import steady_now
 from scoter.live.fetching.limits import MAX_BODY_BYTES, WorkerLimits, worker_config
 from scoter.live.fetching.process import InPlaceParser
 from scoter.live.fetching.worker import LiveWorker
@@ -56,7 +56,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             role,
             WorkerLimits(),
             promise=lambda until: None,  # the lease is Kafka's: nobody else needs to know
-            now=lease_now,
+            now=steady_now,
             reading=InPlaceParser(ResponseParser(config, parsing).at_once),
         )
         for rule in parts.rules.all():
