@@ -123,6 +123,7 @@ class Segment:
         self.path = path
         self.name = path.name
         self.content = path / "content"
+        self.storage = storage_at(path)
         self._fetched: SegmentState | None = None
         self._last_attempt = 0
 
@@ -161,7 +162,7 @@ class Segment:
             state = self._state()
             self._set_state(replace(state, done=state.done | {step}))
         else:
-            storage_at(self.path).replace(step, b"")
+            self.storage.replace(step, b"")
 
     def reopen(self, step: str) -> None:
         """Mark a step as incomplete."""
@@ -176,7 +177,7 @@ class Segment:
         """Remove tables, each at once where folders can be renamed."""
         for name in names:
             if isinstance(self.path, StorePath):
-                storage_at(self.path).remove(name)
+                self.storage.remove(name)
                 drop_copies(str(self.path / name))
                 continue
             old = self.path / f".{name}"
@@ -275,26 +276,26 @@ class Segment:
 
     def note_executors(self, silence: float) -> None:
         """Note that executors may be fetching, and for how long nobody else may if this process is killed."""
-        storage_at(self.path).replace(EXECUTORS, msgspec.json.encode(silence))
+        self.storage.replace(EXECUTORS, msgspec.json.encode(silence))
 
     def forget_executors(self) -> None:
         """Note that no executor is fetching."""
-        storage_at(self.path).remove(EXECUTORS)
+        self.storage.remove(EXECUTORS)
 
     def executors_silence(self) -> float:
         """Return how many seconds to wait for executors of a fetch that was killed."""
-        data = storage_at(self.path).read(EXECUTORS)
+        data = self.storage.read(EXECUTORS)
         return 0.0 if data is None else msgspec.json.decode(data, type=float)
 
     def _state(self) -> SegmentState:
-        data = storage_at(self.path).read(STATE)
+        data = self.storage.read(STATE)
         try:
             return SegmentState() if data is None else msgspec.json.decode(data, type=SegmentState)
         except msgspec.DecodeError as failure:
             raise UserError(f"the file is damaged: {failure}", where=str(self.path / STATE)) from failure
 
     def _set_state(self, state: SegmentState) -> None:
-        storage_at(self.path).replace(STATE, msgspec.json.encode(state, order="deterministic") + b"\n")
+        self.storage.replace(STATE, msgspec.json.encode(state, order="deterministic") + b"\n")
 
     def _valid_parts(self, parts: list[str]) -> list[str]:
         if not parts:
@@ -327,7 +328,7 @@ class Segment:
     @contextmanager
     def lock(self, command: str) -> Iterator[StorageLock]:
         """Lock out other commands that fetch or parse this segment."""
-        lock = storage_at(self.path).lock(LOCK, this_process(command, datetime.now(UTC)), guards=(STATE,))
+        lock = self.storage.lock(LOCK, this_process(command, datetime.now(UTC)), guards=(STATE,))
         try:
             yield lock
         finally:

@@ -22,7 +22,6 @@ from scoter.batch.crawldir.segment import INFO_FILE, Segment, SegmentInfo
 from scoter.engine import Engine
 from scoter.engine.port import Rows
 from scoter.plugins import Column
-from scoter.store.tables.local import storage_at
 from scoter.store.tables.schema import with_columns
 
 SORT_ORDER = ("segment", "list", "place", "url")
@@ -56,14 +55,14 @@ def write_segments(
         for number, draft in sorted(drafts.items()):
             own = msgspec.structs.replace(info, urls=counts[number], buckets=buckets.get(number, ()))
             data = msgspec.json.encode(own) + b"\n"
-            storage_at(draft.path).replace(INFO_FILE, data)
+            draft.storage.replace(INFO_FILE, data)
             name = crawl.new_segment_name(info.created)
             crawl.publish_segment(draft, name)
             made[name] = counts[number]
         return made
     finally:
         for draft in drafts.values():
-            storage_at(draft.path).remove("")
+            draft.storage.remove("")
 
 
 def _write(

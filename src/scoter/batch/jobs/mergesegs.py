@@ -49,7 +49,6 @@ from scoter.plugins import Column, SegmentMergeFilter, chain
 from scoter.store.disk import Scratch, disk_errors
 from scoter.store.objects.path import any_path
 from scoter.store.tables import PartSet
-from scoter.store.tables.local import storage_at
 from scoter.store.warc import ArchiveInfo
 
 _WITHOUT_CONTENT = [short_name(FetchStatus.RETRY), short_name(FetchStatus.NOTMODIFIED), DEFERRED]
@@ -157,7 +156,7 @@ def _write(
     with disk_errors("write the segment", draft.path):
         urls, is_parsed = fill(draft)
         about = SegmentInfo(created=now, lists=1, urls=urls, made_by="mergesegs", merged=origins)
-        storage_at(draft.path).replace(INFO_FILE, msgspec.json.encode(about) + b"\n")
+        draft.storage.replace(INFO_FILE, msgspec.json.encode(about) + b"\n")
         draft.finish(FETCHED)
         if is_parsed:
             draft.finish(PARSED)
