@@ -15,7 +15,7 @@ from scoter.cli.session import crawl_session
 from scoter.core.display import count, duration, size
 
 if TYPE_CHECKING:
-    from scoter.batch.jobs.fetch import FetchJobResult, FetchProgress
+    from scoter.batch.worker.progress import FetchJobResult, FetchProgress
 
 _NAMED = 5
 

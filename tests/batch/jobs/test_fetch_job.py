@@ -26,9 +26,10 @@ from tests.long.batch_truth import settings
 from scoter.batch.crawldir.directory import CrawlDir, StopRequest
 from scoter.batch.crawldir.segment import INFO_FILE, Segment, SegmentInfo
 from scoter.batch.fetchlists.lists import list_number
-from scoter.batch.jobs.fetch import FetchJobResult, FetchProgress, fetch
+from scoter.batch.jobs.fetch import fetch
 from scoter.batch.jobs.parse import parse
 from scoter.batch.jobs.updatedb import updatedb
+from scoter.batch.worker.progress import FetchJobResult, FetchProgress
 from scoter.config import load
 from scoter.core.url import canonical
 from scoter.engine.duckdb import DuckDbEngine

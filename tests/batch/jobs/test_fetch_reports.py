@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scoter.batch.jobs.fetch import FetchProgress, WorkerReports
 from scoter.batch.worker.process import FetchTaskReport
+from scoter.batch.worker.progress import FetchProgress, WorkerReports
 from scoter.cli.fetch import fetch_progress
 from scoter.cli.output import cut
 from scoter.fetch.progress import Snapshot

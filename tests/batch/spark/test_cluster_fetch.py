@@ -21,8 +21,9 @@ from tests.long.batch_truth import settings
 
 from scoter.batch.crawldir.directory import CrawlDir, StopRequest
 from scoter.batch.crawldir.segment import EXECUTORS, Segment
-from scoter.batch.jobs.fetch import FetchJobResult, fetch
+from scoter.batch.jobs.fetch import fetch
 from scoter.batch.spark.coordinator import FetchCoordinator
+from scoter.batch.worker.progress import FetchJobResult
 from scoter.config import load
 from scoter.engine.duckdb import DuckDbEngine
 from scoter.errors import UsageError, UserError

@@ -282,7 +282,7 @@ class TestLeasesAcrossOpenings:
             assert {each.event.message for each in due} == {"held", "late"}
 
 
-def test_lease_clock_is_the_same_in_every_process() -> None:
+def test_steady_clock_is_the_same_in_every_process() -> None:
     code = "from scoter.live.clock import boot_id, steady_now; print(boot_id(), steady_now())"
 
     before = steady_now()

@@ -25,7 +25,7 @@ from scoter.batch.crawldir.segment import Segment
 from scoter.batch.fetchlists.traps import TrapHost
 from scoter.batch.hosts.notable import NotableHost, notable_hosts
 from scoter.batch.jobs.dedup import dedup
-from scoter.batch.jobs.fetch import FetchJobResult, FetchProgress, fetch
+from scoter.batch.jobs.fetch import fetch
 from scoter.batch.jobs.generate import generate
 from scoter.batch.jobs.invertlinks import invertlinks
 from scoter.batch.jobs.parse import parse
@@ -34,6 +34,7 @@ from scoter.batch.jobs.updatedb import CrawldbUpdate
 from scoter.batch.jobs.updatehostdb import is_behind, updatehostdb
 from scoter.batch.urls.sitemap_starts import SitemapStart
 from scoter.batch.worker.pool import FetchPool
+from scoter.batch.worker.progress import FetchJobResult, FetchProgress
 from scoter.config import Config
 from scoter.core.display import count, size
 from scoter.engine import Engine, TableSource

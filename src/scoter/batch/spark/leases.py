@@ -8,9 +8,14 @@ nobody has reported. Times are those of one clock, the driver's.
 from __future__ import annotations
 
 import secrets
+import time
+from collections.abc import Callable
 from enum import Enum
 
 from msgspec import Struct
+
+from scoter.batch.crawldir.directory import StopRequest
+from scoter.batch.crawldir.segment import Segment
 
 
 class ListState(Enum):
@@ -103,3 +108,16 @@ class ListLeases:
             for number, each in enumerate(self._lists)
             if each.state is ListState.OWNED and now >= each.ends + self._grace + self._lease
         ]
+
+
+def wait_for_executors(segment: Segment, on_message: Callable[[str], None], stopping: StopRequest) -> bool:
+    """Wait until executors of a killed fetch make no more requests; return false if asked to stop before."""
+    if silence := segment.executors_silence():
+        on_message(f"Waiting {silence:g} seconds, because executors of an earlier fetch may still be making requests.")
+        until = time.monotonic() + silence
+        while (left := until - time.monotonic()) > 0:
+            if stopping:
+                return False
+            time.sleep(min(left, 0.2))
+        segment.forget_executors()
+    return True

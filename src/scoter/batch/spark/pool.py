@@ -5,11 +5,12 @@ from __future__ import annotations
 import queue
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from scoter.batch.crawldir.segment import SegmentInfo
+from scoter.batch.crawldir.segment import Segment, SegmentInfo
 from scoter.batch.spark.coordinator import FetchCoordinator
 from scoter.batch.spark.task import ListRunner
 from scoter.batch.worker.process import FetchTask, FetchTaskReport
@@ -114,6 +115,34 @@ def checked_engine(engine: Engine) -> TaskEngine:
         hint = 'Set engine.kind = "spark", or fetch.where = "here".'
         raise UsageError("only Spark can fetch on a cluster", where="fetch.where", hint=hint)
     return engine
+
+
+@contextmanager
+def cluster_pool(
+    segment: Segment, config: Config, engine: Engine, *, robots: Path, holds: Path, parses: bool
+) -> Iterator[tuple[ClusterPool, list[FetchTask]]]:
+    """Yield a pool whose executors may fetch the segment until the context ends, and a task for each of its lists."""
+    spark = checked_engine(engine)
+    info, lists = segment.info(), segment.crawl_generate().files
+    lease, grace = config.fetch.lease.total_seconds(), config.fetch.lease_grace.total_seconds()
+    segment.note_executors(lease + grace)
+    with FetchCoordinator(
+        segment,
+        lists=info.lists,
+        partition=info.partition,
+        buckets=info.buckets,
+        lease=lease,
+        grace=grace,
+        robots=robots,
+        holds=holds,
+        address=(spark.bind_address, config.fetch.driver_port),
+    ) as coordinator:
+        tasks = cluster_tasks(config, str(segment.path.absolute()), info, lists, parses)
+        try:
+            yield ClusterPool(spark, coordinator), tasks
+        finally:
+            if not coordinator.leases.is_any_owned:
+                segment.forget_executors()
 
 
 def cluster_tasks(
