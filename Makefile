@@ -180,11 +180,12 @@ MUTANT_SEED ?= 1
 mutants: $(DEV) ## Mutate the source in MUTANTS (40) places chosen by MUTANT_SEED; the nearest tests must catch 90 %.
 	@$(BIN)/python -m tests.long.mutants --mutants $(MUTANTS) --seed $(MUTANT_SEED)
 
-test-install: ## Install with pip into an empty environment and crawl, as the README says.
+test-install: ## Install with pip into an empty environment, remove what is not needed, and crawl.
 	@rm -rf build/install && $(PYTHON) -m venv build/install
 	@build/install/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt .
-	@build/install/bin/python examples/demo.py >/dev/null
 	@build/install/bin/scoter --version
+	@deploy/slim.sh build/install
+	@build/install/bin/python -B examples/demo.py >/dev/null
 
 FUZZ_SECONDS ?= 60
 fuzz-fetch: $(DEV) ## Fuzz the response path for FUZZ_SECONDS (60).

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -201,6 +202,15 @@ def test_package_docstrings_list_their_modules() -> None:
         docstring = ast.get_docstring(ast.parse(init.read_text("utf-8"))) or ""
 
         assert modules | packages <= set(re.findall(r"^- ``([\w/]+)`` ", docstring, re.MULTILINE)), init
+
+
+def test_every_dependency_and_extra_is_documented() -> None:
+    text = (ROOT / "docs" / "installing.md").read_text("utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    names = [*(re.split(r"[^\w-]", each)[0] for each in project["dependencies"]), *project["optional-dependencies"]]
+    rows = "".join(re.findall(r"^\|(.*?)\|", text, re.MULTILINE))
+
+    assert [name for name in names if f"`{name}`" not in rows] == []
 
 
 def test_every_command_is_documented() -> None:
