@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-compiled test-install check fmt docs clean \
-  wheel compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps robots-gate nutch-import test-nutch nutch-fixtures replay kill-batch slow-hosts kill-live \
+  wheel release compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps robots-gate nutch-import test-nutch nutch-fixtures replay kill-batch slow-hosts kill-live \
   kill-fetchers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster bench-viewers nginx wrk
 
 help: ## Show this list.
@@ -145,31 +145,38 @@ fmt: $(DEV) ## Format the code.
 bench: $(DEV) ## Measure the hot paths; fails when a target is missed.
 	@$(BIN)/python -m benchmarks
 
-# The wheel of a release, with the hot modules compiled. Built from a copy, because the build hook writes beside the sources.
-WHEEL := dist/.ready
-wheel: $(WHEEL) ## Build the wheel with compiled modules into dist/.
+# The hot modules compiled, as in the wheel of a release. Built from a copy, because the build hook writes beside the sources.
+WHEEL := build/wheel/.ready
+wheel: $(WHEEL) ## Build a wheel with compiled modules into build/wheel.
 
 $(WHEEL): $(DEV) pyproject.toml README.md $(shell find src -name '*.py')
 	@command -v gcc >/dev/null || { apt-get update -qq && apt-get install -y -qq gcc libc6-dev >/dev/null; }
-	@rm -rf build/tree dist && mkdir -p build/tree
+	@rm -rf build/tree build/wheel && mkdir -p build/tree
 	@cp -r src pyproject.toml README.md LICENSE build/tree/
 	@HATCH_BUILD_HOOK_ENABLE_MYPYC=true $(BIN)/python -m pip wheel --quiet --disable-pip-version-check \
-	  --no-deps --no-build-isolation --wheel-dir dist build/tree
+	  --no-deps --no-build-isolation --wheel-dir build/wheel build/tree
 	@touch $@
-	@ls dist/*.whl
+	@ls build/wheel/*.whl
 
 COMPILED := $(CURDIR)/build/compiled
 compiled: $(COMPILED)/.ready ## Unpack that wheel into build/compiled, for tests and benchmarks.
 
 $(COMPILED)/.ready: $(WHEEL)
 	@rm -rf $(COMPILED)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(COMPILED) dist/*.whl
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(COMPILED) build/wheel/*.whl
 	@touch $@
 
 test-compiled: $(COMPILED)/.ready ## Run the tests of the compiled modules, and a crawl and a service with them.
 	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not spark_cluster and not clients and not indexes and not cluster and not stores" -n auto --dist loadfile \
 	  tests/core tests/fetch tests/store tests/parse tests/batch/jobs/test_fetch_job.py tests/live/fetching/test_dispatcher.py tests/live/content \
 	  tests/live/service/test_service.py
+
+# Pythons come from this machine, or from Debian's releases, unpacked into build/roots when run as root.
+release: $(DEV) ## Build an sdist and wheels for CPython 3.11, 3.13 and 3.14 into dist/, install each and run the demo (REQUIRE=1: fail if a Python is missing).
+	@command -v gcc >/dev/null || { apt-get update -qq && apt-get install -y -qq gcc libc6-dev >/dev/null; }
+	@command -v mmdebstrap >/dev/null && command -v bwrap >/dev/null || test "$$(id -u)" != 0 || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends mmdebstrap bubblewrap >/dev/null; }
+	@$(BIN)/python -m release $(if $(REQUIRE),--require)
 
 docs: $(DEV) ## Generate the docs pages that come from the code.
 	@$(BIN)/python -m scoter.config.docs docs/settings.md
