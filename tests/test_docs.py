@@ -205,7 +205,7 @@ def test_package_docstrings_list_their_modules() -> None:
 
 
 def test_every_dependency_and_extra_is_documented() -> None:
-    text = (ROOT / "docs" / "installing.md").read_text("utf-8")
+    text = (ROOT / "docs" / "installation.md").read_text("utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     names = [*(re.split(r"[^\w-]", each)[0] for each in project["dependencies"]), *project["optional-dependencies"]]
     rows = "".join(re.findall(r"^\|(.*?)\|", text, re.MULTILINE))
