@@ -50,9 +50,8 @@ def pipeline(
     record = timed("record", RecordOutcome(reader, outcomes, handovers), timer)
     fresh = FreshRecords(store, live.known_for, clock)
     asking = HopFetcher(fetching, rules, timer, live.retries)
-    resolve = ResolveRedirects(asking, reading, fresh, live.hops, clock)
-    if handovers is not None:
-        resolve = ResolveRedirects(asking, reading, fresh, live.hops, clock, handovers.is_elsewhere)
+    is_elsewhere = None if handovers is None else handovers.is_elsewhere
+    resolve = ResolveRedirects(asking, reading, fresh, live.hops, clock, is_elsewhere)
     work = timed("resolve", resolve, timer)
     if live.fetch_image:
         work = work >> timed("related", FetchImage(asking, reading, live.hops), timer)

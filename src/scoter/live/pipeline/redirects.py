@@ -32,7 +32,7 @@ class ResolveRedirects:
         fresh: FreshRecords,
         most: int,
         clock: Callable[[], datetime],
-        is_elsewhere: Callable[[Url, Priority], bool] = lambda url, priority: False,
+        is_elsewhere: Callable[[Url, Priority], bool] | None = None,
     ) -> None:
         """Follow at most ``most`` redirects; stop before a URL for which another process is responsible."""
         self._is_elsewhere = is_elsewhere
@@ -64,7 +64,7 @@ class ResolveRedirects:
                 return replace(context, is_truncated=True)
             if known is not None:
                 return _ending_with(context, known)
-            if self._is_elsewhere(onward, context.entry.priority):
+            if self._is_elsewhere is not None and self._is_elsewhere(onward, context.entry.priority):
                 return replace(context, continues=onward, read=None)
             url = onward
 
