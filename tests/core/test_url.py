@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoter.core.url import Url, canonical, join, queue_key
+from scoter.core.url import Url, canonical, join, queue_key, stored_url
 from scoter.errors import UrlError
 
 SPELLINGS = [
@@ -65,6 +65,7 @@ SPELLINGS = [
 def test_every_spelling_has_one_canonical_form(spelling: str, stored: str) -> None:
     assert canonical(spelling).text == stored
     assert canonical(stored).text == stored
+    assert stored_url(stored) == canonical(spelling)
 
 
 @pytest.mark.parametrize(
@@ -256,6 +257,7 @@ def test_canonicalisation_is_idempotent(text: str) -> None:
         return
 
     assert canonical(url.text) == url
+    assert stored_url(url.text) == url
     assert "#" not in url.text
     assert url.text.startswith(f"{url.scheme}://")
 
@@ -271,3 +273,12 @@ def test_all_schemes_and_ports_of_a_host_share_a_queue() -> None:
 def test_repr_shows_the_url() -> None:
     assert repr(canonical("http://example.com")) == "Url('http://example.com/')"
     assert str(canonical("http://example.com")) == "http://example.com/"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "example.com", "http://example.com", "http:///a", "mailto:a@b", "http://a.example/\r\nX: y", "http://ä/"],
+)
+def test_text_that_is_no_stored_url_is_refused(text: str) -> None:
+    with pytest.raises(UrlError):
+        stored_url(text)

@@ -20,7 +20,7 @@ from scoter.core.domain import registered_domain, reversed_host
 from scoter.core.url_parts import AUTHORITY_END, Url
 from scoter.errors import UrlError
 
-__all__ = ["Url", "canonical", "host_of", "join", "queue_key", "typed_url"]
+__all__ = ["Url", "canonical", "host_of", "join", "queue_key", "stored_url", "typed_url"]
 
 ORIGIN_CACHE: Final = 4_096
 JOIN_CACHE: Final = 4_096  # about 2 MB when full of ordinary links, 10 at the very most
@@ -56,6 +56,18 @@ def canonical(text: str) -> Url:
         raise UrlError(
             f"{shown!r} is not a URL that can be fetched", hint="Write a URL such as https://example.org/path."
         )
+    return found
+
+
+def stored_url(text: str) -> Url:
+    """Return the URL of a text that is in canonical form already: it is split, not parsed, so it never changes.
+
+    >>> stored_url("http://example.com:8080/b") == canonical("http://example.com:8080/b")
+    True
+    """
+    found = _split(text) if text.isascii() and text.isprintable() and " " not in text else None
+    if found is None:
+        raise UrlError(f"{text[:200]!r} is not a stored URL")
     return found
 
 
@@ -184,10 +196,7 @@ def _tidy(href: str) -> Url | None:
     start = href.find("://") + 3
     if start < 3 or href.find(":") != start - 3 or href.startswith("javascript:"):
         return None  # mailto:, data: and others have no authority; javascript: may seem to have one
-    end = href.find("/", start)
-    if not href.startswith(("http:", "https:")):  # others may lack a path, and have a slash in their query
-        found = AUTHORITY_END.search(href, start)
-        end = found.start() if found else len(href)
+    end = _authority_end(href, start)
     authority = href[start:end]
     if "@" in authority:
         authority = authority[authority.rindex("@") + 1 :]
@@ -195,10 +204,28 @@ def _tidy(href: str) -> Url | None:
         end = start + len(authority)
     if "%" in href and _UNTIDY.search(href, end):
         href = href[:end] + _ESCAPE.sub(_settle, href[end:])
-    host = authority
+    return _with_parts(href, start, end)
+
+
+def _split(href: str) -> Url | None:
+    start = href.find("://") + 3
+    end = _authority_end(href, start) if start > 3 else -1
+    return None if end < 0 else _with_parts(href, start, end)
+
+
+def _authority_end(href: str, start: int) -> int:
+    if href.startswith(("http:", "https:")):
+        return href.find("/", start)
+    found = AUTHORITY_END.search(href, start)  # others may lack a path, and have a slash in their query
+    return found.start() if found else len(href)
+
+
+def _with_parts(href: str, start: int, end: int) -> Url | None:
+    """Find the host and the key of a canonical URL whose authority is from ``start`` to ``end``."""
+    host = href[start:end]
     port = ""
-    if ":" in authority and authority[-1] != "]":
-        host, _, port = authority.rpartition(":")
+    if ":" in host and host[-1] != "]":
+        host, _, port = host.rpartition(":")
     if not host and not href.startswith("file:"):
         return None
     key = reversed_host(host)

@@ -9,7 +9,7 @@ from tests.live.fakes import Bench, ScriptedWeb, clock, page, simulated, ticks, 
 from tests.live.memory.stores import MemoryStores
 
 from scoter.config.sections.live import LiveSettings
-from scoter.live.records import Priority
+from scoter.live.records import Message, Priority
 
 A, B = "http://a.example/", "http://b.example/"
 LEASE = timedelta(seconds=30)
@@ -29,6 +29,18 @@ async def test_accepted_urls_are_recorded_once_and_reported() -> None:
 
     assert sorted(event.url for event in bench.events) == sorted(sites(50))
     assert sorted(done.url.text for done in bench.done) == sorted(sites(50))
+
+
+@simulated
+async def test_url_is_fetched_as_it_is_stored() -> None:
+    accepted_by_older_rules = "http://a.example/%7ejoe/../x"
+    bench = Bench(ScriptedWeb({accepted_by_older_rules: page()}))
+    message = Message(id="m", received=clock())
+    await bench.stores.journal.accept([(message, [accepted_by_older_rules])])
+
+    await until_idle(bench, bench.scheduler())
+
+    assert [done.url.text for done in bench.done] == [accepted_by_older_rules]
 
 
 @simulated

@@ -7,7 +7,7 @@ from typing import Final
 from uuid import uuid4
 
 from scoter.core.domain import registered_domain
-from scoter.core.url import canonical
+from scoter.core.url import stored_url
 from scoter.errors import UrlError
 from scoter.live.ports import JournalEntry
 from scoter.live.records import Message, State, UrlRecord
@@ -62,8 +62,8 @@ def is_conflict(message: Message, known: bytes) -> bool:
 
 
 def domain_of(url: str) -> str:
-    """Return the registered domain of a URL, or an empty string if the URL is invalid."""
+    """Return the registered domain of a stored URL, or an empty string if the URL is invalid."""
     try:
-        return registered_domain(canonical(url).host)
+        return registered_domain(stored_url(url).host)
     except UrlError:  # it belongs to no backlog; the scheduler reports it
         return ""

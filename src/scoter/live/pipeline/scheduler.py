@@ -21,7 +21,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 from scoter.compose import Service
-from scoter.core.url import canonical
+from scoter.core.url import stored_url
 from scoter.errors import ScoterError, Unavailable, UrlError
 from scoter.live.clock import steady_now
 from scoter.live.pipeline.context import Context
@@ -170,10 +170,9 @@ class Scheduler:
                 doom.cancel()
             return  # its lease expired while it was running: continue under the new one
         try:
-            url = canonical(entry.url)
+            url = stored_url(entry.url)
         except UrlError as error:
-            # An older version with other rules accepted it.
-            _log.error("accepted URL is no longer valid: %r: %s", entry.url, error)
+            _log.error("the journal is damaged: %s", error)
             return
         if (job := self._shares.admit(ScheduledEntry(entry, url))) is not None:
             self._start(job)
