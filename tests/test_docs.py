@@ -298,7 +298,7 @@ def test_index_links_to_every_page() -> None:
 
 
 def test_modules_named_in_the_counterparts_exist() -> None:
-    for page in ("spiderduck-counterparts.md",):
+    for page in ("spiderduck-counterparts.md", "nutch-counterparts.md"):
         text = (ROOT / "docs" / page).read_text("utf-8")
         modules = re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:/|\.py))`", text)
 

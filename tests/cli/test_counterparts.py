@@ -12,6 +12,7 @@ from tests.cli.conftest import Run, run
 from scoter.cli.counterparts import page
 from scoter.cli.main import MODULES, load_command
 from scoter.config.sections import SECTIONS, fields
+from scoter.nutch.commands.usage import CLASSES
 from scoter.nutch.settings.names import EXTENSION_POINTS, PLUGINS
 from scoter.plugins import POINTS, installed
 
@@ -30,6 +31,13 @@ def rows(title: str) -> list[list[str]]:
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
+def items(title: str) -> list[tuple[str, str]]:
+    """Return the items of a section's list: the name, and what is said about it."""
+    section = PAGE.partition(f"## {title}\n")[2].partition("\n## ")[0]
+    joined = re.sub(r"\n {2}", " ", section)
+    return re.findall(r"^- `([^`]+)`(?: \(`[^`]*`\))?: (.+)$", joined, re.MULTILINE)
+
+
 def names_in(file: str) -> list[str]:
     return [line.partition("\t")[0] for line in (NAMES / file).read_text("utf-8").splitlines() if line]
 
@@ -43,8 +51,8 @@ def test_every_command_plugin_point_and_property_of_nutch_has_a_row() -> None:
     properties = {*names_in("nutch-properties.tsv"), *names_in("nutch-other-names.txt")}
 
     assert [row[0].strip("`") for row in rows("Commands")] == commands
-    assert [row[0].strip("`") for row in rows("Plug-ins")] == names_in("nutch-plugins.txt")
-    assert properties <= {row[0].strip("`") for row in rows("Properties")}
+    assert [name for name, _ in items("Plug-ins")] == names_in("nutch-plugins.txt")
+    assert properties <= {name for name, _ in items("Properties")}
     assert {row[1].strip("`") for row in rows("Extension points")} == POINTS.keys() == set(EXTENSION_POINTS.values())
 
 
@@ -65,7 +73,7 @@ def test_page_names_only_commands_and_options_that_exist() -> None:
 
 
 def test_page_names_only_plugins_that_exist() -> None:
-    named = {name for row in rows("Plug-ins") for name in re.findall(r"`([^`]+)`", row[1])}
+    named = {name for _, told in items("Plug-ins") for name in re.findall(r"`([a-z]+-[a-z0-9-]+)`", told)}
     tables = set(re.findall(r"\[plugin\.([a-z0-9-]+)\]", PAGE))
 
     assert len(named) > 50
@@ -73,8 +81,8 @@ def test_page_names_only_plugins_that_exist() -> None:
 
 
 def test_page_names_only_settings_that_exist() -> None:
-    told = [row[2] for row in (*rows("Properties"), *rows("Plug-ins"), *rows("Commands"))]
-    told += [row[3] for row in rows("Plug-ins")]
+    told = [row[2] for row in rows("Commands")]
+    told += [text for _, text in (*items("Properties"), *items("Plug-ins"))]
     pattern = re.compile(rf"(?<![\w.])((?:{'|'.join(SECTIONS)})\.[a-z0-9_]+)")
 
     named = {name for cell in told for name in pattern.findall(cell)}
@@ -86,10 +94,17 @@ def test_page_names_only_settings_that_exist() -> None:
 def test_every_row_has_a_counterpart_or_a_reason() -> None:
     for row in rows("Commands"):
         assert row[1] != "none" or row[2] != "–", row
-    for row in rows("Plug-ins"):
-        assert row[1] != "none" or row[3] != "–", row
-    for row in rows("Properties"):
-        assert row[2].startswith("`") or len(row[2]) > len("none: "), row
+    for name, told in items("Plug-ins"):
+        assert told.startswith("`") or len(told) > len("none. "), name
+    for name, told in items("Properties"):
+        assert told.startswith("`") or len(told) > len("none: "), name
+
+
+def test_every_class_that_nutch_runs_by_name_has_modules() -> None:
+    told = {name for row in rows("Classes") for name in re.findall(r"`([^`]+)`", row[0])}
+    without_modules = {"DedupRedirectsJob"}  # as the table of commands says
+
+    assert CLASSES.keys() - without_modules <= told
 
 
 @pytest.mark.parametrize("file", ["nutch-commands.txt", "nutch-plugins.txt", "nutch-other-names.txt"])

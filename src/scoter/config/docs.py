@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import wrap
+from typing import Final
 
 from scoter.config.sections import SECTIONS
 from scoter.config.setting_values import accepts
@@ -12,13 +14,15 @@ from scoter.config.settings import Field, fields_of
 from scoter.config.show import has_default_of_leader, written_default
 
 PAGE = Path("docs/settings.md")
+_WIDTH: Final = 120
 
 _INTRODUCTION = """\
 # Settings
 
 <!-- Generated from src/scoter/config by `make docs`; edit the declarations there. -->
 
-A setting has a section and a key. Set it in any of three places; each overrides the one before:
+Look up a setting, and change it: `scoter crawl mycrawl -D fetch.delay=2s`. A setting has a section and a key. Set it in
+any of three places; each overrides the one before:
 
 | place | example |
 |---|---|
@@ -71,10 +75,10 @@ def _sections() -> Iterator[str]:
     for section, struct in SECTIONS.items():
         yield f"## [{section}]\n"
         yield f"{(struct.__doc__ or '').strip()}\n"
-        yield "| setting | default | meaning | Nutch |"
-        yield "|---|---|---|---|"
         for field in fields_of(section, struct):
-            yield markdown_row(code(field.name), _default(field), _meaning(field), _nutch_names(field))
+            names = _nutch_names(field)
+            told = f"**{code(field.name)}** = {_default(field)}: {_meaning(field)}"
+            yield markdown_item(told + (f" Nutch: {names}." if names else ""))
         yield ""
 
 
@@ -91,7 +95,15 @@ def _meaning(field: Field) -> str:
 
 
 def _nutch_names(field: Field) -> str:
-    return ", ".join(map(code, field.setting.nutch)) or "–"
+    return ", ".join(map(code, field.setting.nutch)) or ""
+
+
+def markdown_item(text: str) -> str:
+    """Return an item of a Markdown list, in lines of bounded length."""
+    lines = wrap(
+        text, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines)
 
 
 def markdown_row(*cells: str) -> str:
