@@ -4,6 +4,7 @@
 - ``settings/``  the translation of its configuration, and of the files that its plug-ins read
 - ``writers/``   the translation of its index-writers.xml and exchanges.xml
 - ``commands/``  its command lines, answered with ours
+- ``classes``    its classes, and the modules that do their work
 
 The commands themselves are in ``cli``; ``cli.counterparts`` generates the page about everything of Nutch.
 """

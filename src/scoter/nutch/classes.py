@@ -34,7 +34,7 @@ CLASS_MODULES: Final[Mapping[str, Mapping[str, str]]] = {
         "FetchItem": "core/reply.py",
         "FetchItemQueue": "fetch/queues/hostqueue.py",
         "FetchItemQueues": "fetch/queues/workbench.py fetch/queues/scheduler.py",
-        "FetcherOutput, FetcherOutputFormat": "batch/worker/parts.py store/warc/writer.py",
+        "FetcherOutput, FetcherOutputFormat": "batch/worker/segment_part.py store/warc/writer.py",
         "FetcherThreadPublisher": "builtin/publishers.py",
     },
     "parse": {
