@@ -16,7 +16,7 @@ from scoter.batch.crawldir.directory import HOLDS, CrawlDir
 from scoter.batch.jobs.crawl import CrawlLimits, CrawlResult, crawl
 from scoter.batch.jobs.explain import explain, summarize
 from scoter.batch.jobs.fetch import fetch
-from scoter.batch.jobs.generate import ON_HOLD, generate
+from scoter.batch.jobs.generate import ON_HOLD, GenerateOptions, generate
 from scoter.batch.jobs.readseg import summarize_segments
 from scoter.batch.jobs.updatedb import updatedb
 from scoter.cli.main import main
@@ -97,7 +97,8 @@ def test_generate_skips_hosts_on_hold_and_counts_their_urls(tmp_path: Path, engi
         holds.put([("busy.test", until.timestamp(), 5.0)])
 
     done = generate(made, engine, load(), now=NOW)
-    later = generate(made, engine, load(), now=until + timedelta(seconds=1), update_crawldb=False)
+    unmarked = load(overrides=["generate.update_crawldb=false"])
+    later = generate(made, engine, unmarked, now=until + timedelta(seconds=1))
 
     assert (done.urls, done.skipped, done.deferred) == (3, {ON_HOLD: 3}, {"busy.test": until})
     assert (later.urls, later.deferred) == (6, {})
@@ -131,7 +132,7 @@ def test_hold_of_one_fetch_is_kept_by_the_next(tmp_path: Path, engine: Engine) -
     made = seeded(tmp_path / "crawl", now)
     with busy_server() as (port, asked):
         config = load(overrides=settings(port))
-        segments = generate(made, engine, config, now=now, top_n=3, max_segments=2).segments
+        segments = generate(made, engine, config, now=now, options=GenerateOptions(top_n=3, max_segments=2)).segments
         done = [fetch(made, made.segment(name), config, engine=lambda: engine, parses=True) for name in segments]
 
     assert len(segments) == 2

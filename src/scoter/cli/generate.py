@@ -62,9 +62,10 @@ def command(directory: str, **choices: Any) -> int:
       scoter generate mycrawl --expr 'score > 0.5 and host != "example.org"'
     """
     with crawl_session("generate", directory) as session:
-        from scoter.batch.jobs.generate import generate
+        from scoter.batch.jobs.generate import GenerateOptions, generate
 
-        done = generate(session.crawl, session.engine, session.scoped_config, now=session.now, **choices)
+        options = GenerateOptions(**choices)
+        done = generate(session.crawl, session.engine, session.scoped_config, now=session.now, options=options)
     return _print_segments(done, _summary(done) if done.segments else why_nothing(done, session.now))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import shutil
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from tests.batch.making import DAY, NOW, known, make_crawl
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.fetchlists.lists import list_number
-from scoter.batch.jobs.generate import GenerateResult, generate
+from scoter.batch.jobs.generate import GenerateOptions, GenerateResult, generate
 from scoter.config import load
 from scoter.core.url import canonical
 from scoter.engine import Engine
@@ -25,8 +25,9 @@ from scoter.plugins import chain
 from scoter.store.tables import Table
 
 
-def run(crawl: CrawlDir, engine: Engine, *settings: str, **options: Any) -> GenerateResult:
-    return generate(crawl, engine, load(None, {}, settings), **{"now": NOW, "lists": 1, **options})
+def run(crawl: CrawlDir, engine: Engine, *settings: str, now: datetime = NOW, **options: Any) -> GenerateResult:
+    wanted = GenerateOptions(**{"lists": 1, **options})
+    return generate(crawl, engine, load(None, {}, settings), now=now, options=wanted)
 
 
 def urls(crawl: CrawlDir, name: str) -> set[str]:

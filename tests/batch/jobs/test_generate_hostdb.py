@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.batch.jobs.test_updatehostdb import MISSING, Names
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.fetchlists.lists import read_requests
-from scoter.batch.jobs.generate import GenerateResult, generate
+from scoter.batch.jobs.generate import GenerateOptions, GenerateResult, generate
 from scoter.batch.jobs.updatehostdb import updatehostdb
 from scoter.config import load
 from scoter.core.expr import ExprError
@@ -61,8 +61,8 @@ def known(crawl: CrawlDir, with_hosts: CrawlDir) -> CrawlDir:
     return crawl
 
 
-def run(crawl: CrawlDir, engine: Engine, *settings: str, **options: Any) -> GenerateResult:
-    return generate(crawl, engine, load(overrides=settings), **{"now": NOW, **options})
+def run(crawl: CrawlDir, engine: Engine, *settings: str, now: datetime = NOW, **options: Any) -> GenerateResult:
+    return generate(crawl, engine, load(overrides=settings), now=now, options=GenerateOptions(**options))
 
 
 def rows_of(crawl: CrawlDir, done: GenerateResult) -> list[dict[str, Any]]:
@@ -133,9 +133,9 @@ def test_hostdb_of_another_crawl_can_be_used(engine: Engine, known: CrawlDir, tm
 
 
 def test_missing_hostdb_is_an_error_and_leaves_no_segment(engine: Engine, crawl: CrawlDir) -> None:
-    for options in ({"hostdb": True}, {}):
+    for hostdb in (True, False):
         with pytest.raises(UsageError, match="there is no hostdb") as error:
-            run(crawl, engine, *([] if options else ["generate.max_count_expr=urls"]), **options)
+            run(crawl, engine, *([] if hostdb else ["generate.max_count_expr=urls"]), hostdb=hostdb)
         assert "scoter updatehostdb" in error.value.hint
     assert len(crawl.all_segments()) == 1
 

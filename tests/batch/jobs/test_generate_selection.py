@@ -18,7 +18,7 @@ from tests.batch.making import DAY, NOW, known, make_crawl
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.schemas import datum_of, url_of
 from scoter.batch.fetchlists.candidates import SORT_VALUE, SelectionRules, select_candidates
-from scoter.batch.jobs.generate import generate
+from scoter.batch.jobs.generate import GenerateOptions, generate
 from scoter.config import Config, load
 from scoter.core.datum import CrawlDatum
 from scoter.core.domain import registered_domain
@@ -153,8 +153,8 @@ def test_selection_equals_the_rules_in_plain_python(
     folder = Path(tempfile.mkdtemp())
     try:
         crawl = make_crawl(folder / "crawl", rows, extra=columns)
-        options: dict[str, Any] = {"top_n": top_n, "max_segments": segments, "expr": expr, "add_days": add_days}
-        done = generate(crawl, duckdb, config, now=NOW, lists=2, **options)
+        options = GenerateOptions(top_n=top_n, lists=2, max_segments=segments, expr=expr, add_days=add_days)
+        done = generate(crawl, duckdb, config, now=NOW, options=options)
         found = [
             {url for batch in crawl.segment(name).crawl_generate().scan(["url"]) for url in batch["url"].to_pylist()}
             for name in done.segments

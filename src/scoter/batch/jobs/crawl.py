@@ -26,7 +26,7 @@ from scoter.batch.fetchlists.traps import TrapHost
 from scoter.batch.hosts.notable import NotableHost, notable_hosts
 from scoter.batch.jobs.dedup import dedup
 from scoter.batch.jobs.fetch import fetch
-from scoter.batch.jobs.generate import generate
+from scoter.batch.jobs.generate import GenerateOptions, generate
 from scoter.batch.jobs.invertlinks import invertlinks
 from scoter.batch.jobs.parse import parse
 from scoter.batch.jobs.sitemap import SitemapReading, SitemapResult, Starts
@@ -291,15 +291,10 @@ class _CrawlRun(Struct):
         limits = self.config.generate
         if self.rounds.max_per_host is not None:
             limits = replace(limits, max_count=self.rounds.max_per_host)
-        made = generate(
-            self.directory,
-            self.engine,
-            replace(self.config, generate=limits),
-            now=self.clock(),
-            top_n=self.rounds.top_n,
-            add_days=self.rounds.add_days,
-            hostdb=self.rounds.hostdb,
-        )
+        config = replace(self.config, generate=limits)
+        rounds = self.rounds
+        options = GenerateOptions(top_n=rounds.top_n, add_days=rounds.add_days, hostdb=rounds.hostdb)
+        made = generate(self.directory, self.engine, config, now=self.clock(), options=options)
         self.traps |= {(each.host, each.reason, each.pattern): each for each in made.traps}
         self.deferred.update(made.deferred)
         return self.directory.segment(next(iter(made.segments))) if made.segments else None

@@ -76,53 +76,63 @@ class GenerateResult(Struct, frozen=True, kw_only=True):
         return sum(self.segments.values())
 
 
-def generate(
-    crawl: CrawlDir,
-    engine: Engine,
-    config: Config,
-    *,
-    now: datetime,
-    top_n: int | None = None,
-    lists: int | None = None,
-    max_segments: int = 1,
-    add_days: int = 0,
-    expr: str = "",
-    filter: bool = True,
-    normalize: bool = False,
-    force: bool = False,
-    update_crawldb: bool | None = None,
-    hostdb: bool = False,
-) -> GenerateResult:
-    """Make up to ``max_segments`` segments of at most ``top_n`` URLs each.
+class GenerateOptions(Struct, frozen=True, kw_only=True):
+    """Which URLs are selected besides what the configuration says, and into how many segments and lists.
 
-    ``add_days`` also selects URLs that are due within so many days. ``normalize`` decides which host's limit a URL
-    counts towards; it does not change the URL. ``force`` also selects URLs that wait in other segments. ``hostdb``
-    leaves out dead hosts; the settings ``generate.max_count_expr`` and ``generate.fetch_delay_expr`` use it, too.
+    - ``top_n``: the most URLs of a segment
+    - ``add_days``: also URLs that are due within so many days
+    - ``expr``: only URLs for which this expression is true
+    - ``normalize``: decides which host's limit a URL counts towards; it does not change the URL
+    - ``force``: also URLs that wait in other segments
+    - ``hostdb``: leave out dead hosts; ``generate.max_count_expr`` and ``generate.fetch_delay_expr`` use it, too
     """
-    limits = limits_of(config, top_n=top_n, lists=lists, max_segments=max_segments, held=_held(crawl, config, now))
+
+    top_n: int | None = None
+    lists: int | None = None
+    max_segments: int = 1
+    add_days: int = 0
+    expr: str = ""
+    filter: bool = True
+    normalize: bool = False
+    force: bool = False
+    hostdb: bool = False
+
+
+def generate(
+    crawl: CrawlDir, engine: Engine, config: Config, *, now: datetime, options: GenerateOptions | None = None
+) -> GenerateResult:
+    """Make segments of the URLs that are due."""
+    wanted = options or GenerateOptions()
+    limits = limits_of(
+        config,
+        top_n=wanted.top_n,
+        lists=wanted.lists,
+        max_segments=wanted.max_segments,
+        held=_held(crawl, config, now),
+    )
     scoring = chain("scoring", config)
     columns = schemas.plugin_columns(scoring)
     rules = SelectionRules(
-        now=later(now, timedelta(days=min(add_days, timedelta.max.days))),
+        now=later(now, timedelta(days=min(wanted.add_days, timedelta.max.days))),
         schedule=chain("schedule", config)[0][1],
         scoring=scoring,
         extra=schemas.column_names(columns),
-        expression=compile_expr(expr, schemas.expression_columns(columns)) if expr else None,
+        expression=compile_expr(wanted.expr, schemas.expression_columns(columns)) if wanted.expr else None,
         status=config.generate.restrict_status,
         min_value=config.generate.min_score,
         max_interval=config.generate.min_interval,
     )
     traps = open_traps(crawl, config, now)
-    chains = UrlChains.from_config(config, "generate_host_count", filter=filter, normalize=normalize)
+    chains = UrlChains.from_config(config, "generate_host_count", filter=wanted.filter, normalize=wanted.normalize)
     picker = UrlPicker(limits, chains, traps)
-    marks = config.generate.update_crawldb if update_crawldb is None else update_crawldb
+    marks = config.generate.update_crawldb and not wanted.force
     with (
         open_crawldb(crawl, config) as table,
-        host_choices(crawl, engine, config, now=now, wanted=hostdb) as hosts,
+        host_choices(crawl, engine, config, now=now, wanted=wanted.hostdb) as hosts,
         Scratch(crawl.scratch, "generate") as scratch,
     ):
         known = source_of(table, is_sorted=True)
-        waiting = _waiting(crawl, engine, table, rules, config) if marks and not force else None
+        waiting = _waiting(crawl, engine, table, rules, config) if marks else None
         rows = engine.read(known)
         selected = select_candidates(engine, rows, rules, waiting, None if hosts is None else hosts.rows)
         total = table.manifest.rows
