@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scoter.config.sections.live import WebSettings
 from scoter.http.asgi import App
-from scoter.http.protocol import RefusalCounter
+from scoter.http.refusals import RefusalCounter
 from scoter.http.server import HttpServer, listen_locally
 
 WITHIN = 10.0

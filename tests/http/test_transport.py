@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from scoter.http.protocol import BufferedTransport
+from scoter.http.transport import BufferedTransport
 
 
 class Wire(asyncio.Transport):

@@ -17,4 +17,8 @@
 - ``proxy``       forwards requests to another process
 - ``server``      runs uvicorn on a server's sockets
 - ``protocol``    HTTP/1.1 with limits
+- ``head``        the head of a request: its limits and its host
+- ``transport``   how responses leave; clients that do not read
+- ``refusals``    what clients get that send no proper request
+- ``uvicorn_names``  what ``protocol`` uses of uvicorn beyond its documented interface
 """

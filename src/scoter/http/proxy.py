@@ -17,8 +17,8 @@ import httptools
 
 from scoter.http.asgi import ApiResponse, Fields, Receive, Scope, Send, send_reply
 from scoter.http.problems import problem, reply_of
-from scoter.http.protocol import BufferedTransport
 from scoter.http.shares import address_name
+from scoter.http.transport import BufferedTransport
 
 _CHUNK: Final = 65_536
 _IDLE: Final = 30.0  # shorter than the core keeps a connection open, so that none is reused that it is about to close

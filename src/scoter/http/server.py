@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from scoter.config.sections.live import WebSettings
 from scoter.errors import UsageError
 from scoter.http.asgi import App
-from scoter.http.protocol import RefusalCounter, limited_protocol
+from scoter.http.protocol import limited_protocol
+from scoter.http.refusals import RefusalCounter
 
 _BACKLOG: Final = 4_096
 _MAX_FILES: Final = 65_536
