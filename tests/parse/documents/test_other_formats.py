@@ -14,10 +14,15 @@ from scoter.config import load
 from scoter.errors import PluginError
 from scoter.extras import install_command
 from scoter.parse.content_parser import ContentParser, Parsed, ParseFailed
+from scoter.parse.documents.office import OfficeParser
 from scoter.parse.documents.other_formats import WideParser
 from scoter.plugins import Setup
 
 needs_kreuzberg = pytest.mark.skipif(find_spec("kreuzberg") is None, reason="needs the extra documents")
+
+
+def test_each_format_has_one_reader() -> None:
+    assert set(WideParser.media_types) & set(OfficeParser.media_types) == set()
 
 
 @needs_kreuzberg
