@@ -9,12 +9,19 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-compiled test-install check fmt docs clean \
+.PHONY: help help-all setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-compiled test-install check fmt docs clean \
   wheel release compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps robots-gate nutch-import test-nutch nutch-fixtures replay kill-batch slow-hosts kill-live \
   kill-fetchers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster bench-viewers nginx wrk
 
-help: ## Show this list.
+# After a target, "## text" describes it in help, "##@group text" only in help-all.
+help: ## Show the everyday targets; make help-all shows all of them.
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+help-all: help
+	@for group in "tests:Tests" "long:Long suites" "benchmarks:Benchmarks" "build:Documentation and builds"; do \
+	  echo && echo "$${group#*:}"; \
+	  sed -n "s/^\([a-z-]*\):.*##@$${group%%:*} \(.*\)/  make \1\t\2/p" $(MAKEFILE_LIST) | expand -t 28; \
+	done
 
 setup: $(READY) ## Create .venv with Scoter and what its users need.
 
@@ -37,18 +44,18 @@ demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
 # Files in their order: those with the longest tests come first, whatever their number of tests.
 PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n $(shell echo $$(($$(nproc) * 3 / 2))) --dist loadfile --no-loadscope-reorder
 
-test: $(DEV) ## Run the tests, except for the following.
+test: $(DEV) ## Run the tests; make help-all lists those that need servers, a browser or much time.
 	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes and not cluster and not stores"
 
-test-slow: $(DEV) ## Run the tests that start whole services, kill processes, fill disks or parse hostile content.
+test-slow: $(DEV) ##@tests Run the tests that start whole services, kill processes, fill disks or parse hostile content.
 	@$(PYTEST) -m slow tests
 
-test-browser: $(DEV) ## Run the tests that need Chromium (installed with apt-get when run as root).
+test-browser: $(DEV) ##@tests Run the tests that need Chromium (installed with apt-get when run as root).
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
 	@$(PIP) -e '.[dev,browser]' axe-playwright-python
 	@$(BIN)/pytest -m browser
 
-screenshots: $(DEV) ## Take a picture of every view of the web interface, into build/screenshots (Chromium is installed with apt-get when run as root).
+screenshots: $(DEV) ##@build Take a picture of every view of the web interface, into build/screenshots (Chromium is installed with apt-get when run as root).
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
 	@$(PIP) -e '.[dev,browser]'
 	@$(BIN)/python -m tests.ui.screenshots build/screenshots
@@ -56,12 +63,12 @@ screenshots: $(DEV) ## Take a picture of every view of the web interface, into b
 SPARK_SHARE ?= 100
 SPARK_SEED ?= 1
 export SPARK_SHARE SPARK_SEED
-test-spark: $(DEV) ## Run SPARK_SHARE (100) percent of the engine contract and of all jobs on Spark in local mode, chosen by SPARK_SEED (Java is installed with apt-get when run as root).
+test-spark: $(DEV) ##@tests Run SPARK_SHARE (100) percent of the engine contract and of all jobs on Spark in local mode, chosen by SPARK_SEED (Java is installed with apt-get when run as root).
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
 	@$(PIP) -e '.[dev,spark]'
 	@JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" $(BIN)/pytest -m spark --timeout 1200
 
-test-spark-cluster: $(DEV) ## Compare a crawl on a standalone Spark cluster with one on DuckDB.
+test-spark-cluster: $(DEV) ##@tests Compare a crawl on a standalone Spark cluster with one on DuckDB.
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
 	@$(PIP) -e '.[dev,spark]'
 	@$(BIN)/pytest -m spark_cluster --timeout 1200 tests/engine/test_standalone.py
@@ -72,7 +79,7 @@ $(YARN)/.ready: tests/servers/yarn/pom.xml
 	@mvn --quiet --batch-mode --file tests/servers/yarn dependency:copy-dependencies -DincludeScope=runtime
 	@touch $@
 
-test-yarn: $(DEV) $(YARN)/.ready ## Compare a crawl on YARN (installed with Maven) with one on DuckDB; takes ten minutes.
+test-yarn: $(DEV) $(YARN)/.ready ##@tests Compare a crawl on YARN (installed with Maven) with one on DuckDB; takes ten minutes.
 	@$(PIP) -e '.[dev,spark]'
 	@$(BIN)/pytest -m spark_cluster --timeout 1800 tests/engine/test_yarn.py
 
@@ -86,7 +93,7 @@ $(CLIENTS)/.ready:
 	@npm install --prefix $(CLIENTS) --silent --no-audit --no-fund --no-package-lock openapi-typescript@7 typescript@5
 	@touch $@
 
-test-clients: $(DEV) $(CLIENTS)/.ready ## Generate clients from the OpenAPI document and use them (npm is installed with apt-get when run as root).
+test-clients: $(DEV) $(CLIENTS)/.ready ##@tests Generate clients from the OpenAPI document and use them (npm is installed with apt-get when run as root).
 	@$(BIN)/pytest -m clients tests
 
 # Servers for the tests of index writers, from Maven. Debian starts a RabbitMQ of its own unless told otherwise.
@@ -98,13 +105,13 @@ $(SERVERS)/.ready: $(wildcard tests/servers/pom.xml tests/servers/*/pom.xml)
 	@mvn --quiet --batch-mode --threads 3 --file tests/servers dependency:copy-dependencies
 	@touch $@
 
-test-indexes: $(DEV) $(SERVERS)/.ready ## Run the index writers against OpenSearch, Solr, Kafka and RabbitMQ (installed with Maven, and apt-get when run as root).
+test-indexes: $(DEV) $(SERVERS)/.ready ##@tests Run the index writers against OpenSearch, Solr, Kafka and RabbitMQ (installed with Maven, and apt-get when run as root).
 	@$(BIN)/pytest -m indexes tests/contract
 
-cluster-up: $(DEV) $(SERVERS)/.ready ## Start Kafka and Cassandra for the tests of the cluster, unless they run (see tests/servers/cluster.py).
+cluster-up: $(DEV) $(SERVERS)/.ready ##@tests Start Kafka and Cassandra for the tests of the cluster, unless they run (see tests/servers/cluster.py).
 	@$(BIN)/python -m tests.servers.cluster up
 
-test-cluster: cluster-up ## Run the tests of the live service on several machines, with Kafka, Cassandra and Redis (installed with apt-get when run as root); stop these afterwards.
+test-cluster: cluster-up ##@tests Run the tests of the live service on several machines, with Kafka, Cassandra and Redis (installed with apt-get when run as root); stop these afterwards.
 	@command -v redis-server >/dev/null || { apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq redis-server >/dev/null; }
 	@$(BIN)/pytest -n 2 -m cluster tests/live; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
@@ -116,10 +123,10 @@ $(SCHEMAS)/.ready:
 	  kubernetes-validate==1.37.0 importlib-resources docker-compose==1.29.2
 	@touch $@
 
-test-manifests: $(DEV) $(SCHEMAS)/.ready ## Validate the Compose file and the Kubernetes manifests against their schemas.
+test-manifests: $(DEV) $(SCHEMAS)/.ready ##@tests Validate the Compose file and the Kubernetes manifests against their schemas.
 	@$(BIN)/pytest tests/deploy
 
-cluster-down: $(DEV) ## Stop these servers and remove their data.
+cluster-down: $(DEV) ##@tests Stop these servers and remove their data.
 	@$(BIN)/python -m tests.servers.cluster down
 
 # An S3 server in Go, beside moto. Without Go, the tests run on moto alone.
@@ -129,7 +136,7 @@ $(VERSITYGW):
 	@command -v go >/dev/null && GOBIN=$(CURDIR)/$(@D) go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 2>/dev/null || \
 	  echo "Go is not available: the tests leave versitygw out"
 
-test-stores: $(DEV) $(VERSITYGW) ## Run crawls in object stores on two S3 servers, with faults, kills and suspended processes.
+test-stores: $(DEV) $(VERSITYGW) ##@tests Run crawls in object stores on two S3 servers, with faults, kills and suspended processes.
 	@$(PYTEST) -m stores tests/stores
 
 check: $(DEV) ## Run the linters, the type checker and the import contracts.
@@ -142,12 +149,12 @@ fmt: $(DEV) ## Format the code.
 	@$(BIN)/ruff check --quiet --fix
 	@$(BIN)/ruff format --quiet
 
-bench: $(DEV) ## Measure the hot paths; fails when a target is missed.
+bench: $(DEV) ##@benchmarks Measure the hot paths; fails when a target is missed.
 	@$(BIN)/python -m benchmarks
 
 # The hot modules compiled, as in the wheel of a release. Built from a copy, because the build hook writes beside the sources.
 WHEEL := build/wheel/.ready
-wheel: $(WHEEL) ## Build a wheel with compiled modules into build/wheel.
+wheel: $(WHEEL) ##@build Build a wheel with compiled modules into build/wheel.
 
 $(WHEEL): $(DEV) pyproject.toml README.md $(shell find src -name '*.py')
 	@command -v gcc >/dev/null || { apt-get update -qq && apt-get install -y -qq gcc libc6-dev >/dev/null; }
@@ -159,14 +166,14 @@ $(WHEEL): $(DEV) pyproject.toml README.md $(shell find src -name '*.py')
 	@ls build/wheel/*.whl
 
 COMPILED := $(CURDIR)/build/compiled
-compiled: $(COMPILED)/.ready ## Unpack that wheel into build/compiled, for tests and benchmarks.
+compiled: $(COMPILED)/.ready ##@build Unpack that wheel into build/compiled, for tests and benchmarks.
 
 $(COMPILED)/.ready: $(WHEEL)
 	@rm -rf $(COMPILED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(COMPILED) build/wheel/*.whl
 	@touch $@
 
-test-compiled: $(COMPILED)/.ready ## Run the tests of the compiled modules, and a crawl and a service with them.
+test-compiled: $(COMPILED)/.ready ##@tests Run the tests of the compiled modules, and a crawl and a service with them.
 	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not spark_cluster and not clients and not indexes and not cluster and not stores" -n auto --dist loadfile \
 	  tests/core tests/fetch tests/store tests/parse tests/batch/jobs/test_fetch_job.py tests/live/fetching/test_dispatcher.py tests/live/content \
 	  tests/live/service/test_service.py
@@ -184,10 +191,10 @@ docs: $(DEV) ## Generate the docs pages that come from the code.
 
 MUTANTS ?= 40
 MUTANT_SEED ?= 1
-mutants: $(DEV) ## Mutate the source in MUTANTS (40) places chosen by MUTANT_SEED; the nearest tests must catch 90 %.
+mutants: $(DEV) ##@long Mutate the source in MUTANTS (40) places chosen by MUTANT_SEED; the nearest tests must catch 90 %.
 	@$(BIN)/python -m tests.long.mutants --mutants $(MUTANTS) --seed $(MUTANT_SEED)
 
-test-install: ## Install with pip into an empty environment, remove what is not needed, and crawl.
+test-install: ##@tests Install with pip into an empty environment, remove what is not needed, and crawl.
 	@rm -rf build/install && $(PYTHON) -m venv build/install
 	@build/install/bin/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt .
 	@build/install/bin/scoter --version
@@ -195,16 +202,16 @@ test-install: ## Install with pip into an empty environment, remove what is not 
 	@build/install/bin/python -B examples/demo.py >/dev/null
 
 FUZZ_SECONDS ?= 60
-fuzz-fetch: $(DEV) ## Fuzz the response path for FUZZ_SECONDS (60).
+fuzz-fetch: $(DEV) ##@long Fuzz the response path for FUZZ_SECONDS (60).
 	@$(BIN)/python -m tests.long.fuzz_fetch --seconds $(FUZZ_SECONDS)
 
-soak-fetch: $(DEV) ## Fetch with 300 concurrent requests for SOAK_MINUTES (10): flat memory, nothing lost.
+soak-fetch: $(DEV) ##@long Fetch with 300 concurrent requests for SOAK_MINUTES (10): flat memory, nothing lost.
 	@$(BIN)/python -m tests.long.soak_fetch
 
-fuzz-parse: $(DEV) ## Fuzz the parsers with random and damaged documents for FUZZ_SECONDS (60), starting at FUZZ_SEED (random).
+fuzz-parse: $(DEV) ##@long Fuzz the parsers with random and damaged documents for FUZZ_SECONDS (60), starting at FUZZ_SEED (random).
 	@$(BIN)/python -m tests.long.fuzz_parse --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
-polite-fetch: $(DEV) ## Fetch from 200 hosts for POLITE_SECONDS (120) per run and check the delays in the server's log.
+polite-fetch: $(DEV) ##@long Fetch from 200 hosts for POLITE_SECONDS (120) per run and check the delays in the server's log.
 	@$(BIN)/python -m tests.long.polite_fetch
 
 BENCH_VENV := .venv-bench
@@ -225,46 +232,46 @@ wrk:
 	  { test "$$(id -u)" = 0 && apt-get install -y -qq wrk >/dev/null; } || \
 	  { echo "wrk is needed: apt-get install wrk" >&2; exit 2; }
 
-bench-fetch: $(COMPILED)/.ready $(SCRAPY) nginx ## Measure the CPU cost of fetching a page, next to Scrapy; needs nginx.
+bench-fetch: $(COMPILED)/.ready $(SCRAPY) nginx ##@benchmarks Measure the CPU cost of fetching a page, next to Scrapy; needs nginx.
 	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.fetch --scrapy $(BENCH_VENV)/bin/python
 
-bench-parse: $(COMPILED)/.ready $(SCRAPY) ## Measure the CPU cost of parsing a page, next to selectolax, parsel and BeautifulSoup.
+bench-parse: $(COMPILED)/.ready $(SCRAPY) ##@benchmarks Measure the CPU cost of parsing a page, next to selectolax, parsel and BeautifulSoup.
 	@PYTHONPATH=$(COMPILED) $(BIN)/python benchmarks/bench_parse.py --peers $(BENCH_VENV)/bin/python
 
 KILLS ?= 40
-kill-batch: $(DEV) ## Kill a crawl KILLS (40) times at random moments and compare it with an undisturbed one.
+kill-batch: $(DEV) ##@long Kill a crawl KILLS (40) times at random moments and compare it with an undisturbed one.
 	@$(BIN)/python -m tests.long.kill_batch --kills $(KILLS)
 
-slow-hosts: $(DEV) ## Measure a crawl in which a twentieth of the hosts have 30 times the usual delay.
+slow-hosts: $(DEV) ##@benchmarks Measure a crawl in which a twentieth of the hosts have 30 times the usual delay.
 	@$(BIN)/python -m tests.long.slow_hosts
 
 LIVE_KILLS ?= 30
-kill-live: $(DEV) ## Kill and stop processes of a live service LIVE_KILLS (30) times under load; nothing may be lost or doubled.
+kill-live: $(DEV) ##@long Kill and stop processes of a live service LIVE_KILLS (30) times under load; nothing may be lost or doubled.
 	@$(BIN)/python -m tests.long.kill_live --kills $(LIVE_KILLS)
 
 EXECUTOR_EVENTS ?= 12
 CLUSTER_EVENTS ?= 40
 TAKE_OVER ?= 10
-kill-cluster: cluster-up ## Kill, stop and cut off roles, Kafka and Cassandra CLUSTER_EVENTS (40) times under load, time take-overs, restart all roles; nothing may be lost or doubled.
+kill-cluster: cluster-up ##@long Kill, stop and cut off roles, Kafka and Cassandra CLUSTER_EVENTS (40) times under load, time take-overs, restart all roles; nothing may be lost or doubled.
 	@$(BIN)/python -m tests.long.kill_cluster --events $(CLUSTER_EVENTS) --take-over $(TAKE_OVER) $(if $(CLUSTER_SEED),--seed $(CLUSTER_SEED)); status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
-soak-live: $(DEV) ## Run a live service under mixed load for SOAK_MINUTES (10): nothing lost, flat memory, clean shutdown.
+soak-live: $(DEV) ##@long Run a live service under mixed load for SOAK_MINUTES (10): nothing lost, flat memory, clean shutdown.
 	@$(BIN)/python -m tests.long.soak_live
 
-kill-fetchers: $(DEV) ## Kill and stop workers of the live service; no domain may be asked too often.
+kill-fetchers: $(DEV) ##@long Kill and stop workers of the live service; no domain may be asked too often.
 	@$(BIN)/python -m tests.long.kill_fetchers
 
-kill-executors: $(DEV) ## Fetch on a Spark cluster while executors are killed, suspended and cut off; needs root.
+kill-executors: $(DEV) ##@long Fetch on a Spark cluster while executors are killed, suspended and cut off; needs root.
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
 	@command -v ip >/dev/null || { apt-get update -qq && apt-get install -y -qq iproute2 >/dev/null; }
 	@$(PIP) -e '.[dev,spark]'
 	@$(BIN)/python -m tests.long.kill_executors --events $(EXECUTOR_EVENTS) $(if $(EXECUTOR_SEED),--seed $(EXECUTOR_SEED))
 
-truth-batch: $(DEV) ## Crawl three synthetic webs with faults to the end; every URL must end in its true status.
+truth-batch: $(DEV) ##@long Crawl three synthetic webs with faults to the end; every URL must end in its true status.
 	@$(BIN)/python -m tests.long.batch_truth --hosts 8 --pages 96 --seeds 2 3
 	@$(BIN)/python -m tests.long.batch_truth --hosts 20 --pages 400 --seeds 4
 
-traps: $(DEV) ## Crawl sites with endless calendars, loops and session ids; 95 % of the requests must be for real pages.
+traps: $(DEV) ##@long Crawl sites with endless calendars, loops and session ids; 95 % of the requests must be for real pages.
 	@$(BIN)/python -m tests.long.traps
 
 # Real files from the source distribution of Protego, and a Go port of Google's parser, where Go is installed.
@@ -281,19 +288,19 @@ $(GOOGLE_ROBOTS): tests/long/google_robots/main.go tests/long/google_robots/go.m
 	@command -v go >/dev/null && cd $(@D) && go build -mod=mod -o google-robots . 2>/dev/null || \
 	  echo "Go is not available: the gate leaves Google's parser out"
 
-robots-gate: $(DEV) $(ROBOTS)/.ready $(GOOGLE_ROBOTS) ## Read 4,231 real robots.txt files: no Crawl-delay longer than Protego's, nothing fetched that Google's parser refuses.
+robots-gate: $(DEV) $(ROBOTS)/.ready $(GOOGLE_ROBOTS) ##@long Read 4,231 real robots.txt files: no Crawl-delay longer than Protego's, nothing fetched that Google's parser refuses.
 	@$(BIN)/python -m tests.long.robots_gate --files $(ROBOTS)/tests/test_data --google $(GOOGLE_ROBOTS)
 
 NUTCH_PAGES ?= 20000
-nutch-import: $(DEV) ## Import crawls written with Nutch's own classes and compare every field; needs Maven and a JDK.
+nutch-import: $(DEV) ##@long Import crawls written with Nutch's own classes and compare every field; needs Maven and a JDK.
 	@command -v mvn >/dev/null || { apt-get update -qq && apt-get install -y -qq maven default-jdk-headless >/dev/null; }
 	@$(BIN)/python -m tests.long.nutch_import --jars build/nutch --large $(NUTCH_PAGES)
 
-test-nutch: $(DEV) ## Crawl one site with Nutch's own jobs and with Scoter, and compare the results; needs Maven and a JDK.
+test-nutch: $(DEV) ##@tests Crawl one site with Nutch's own jobs and with Scoter, and compare the results; needs Maven and a JDK.
 	@command -v mvn >/dev/null || { apt-get update -qq && apt-get install -y -qq maven default-jdk-headless >/dev/null; }
 	@$(BIN)/python -m tests.long.nutch_site --jars build/nutch-site
 
-nutch-fixtures: $(DEV) ## Write the small crawls in examples/nutch-releases with the classes of Nutch 1.15 to 1.22; needs Maven and a JDK.
+nutch-fixtures: $(DEV) ##@build Write the small crawls in examples/nutch-releases with the classes of Nutch 1.15 to 1.22; needs Maven and a JDK.
 	@$(BIN)/python -m tests.long.nutch_import --jars build/nutch --fixtures
 
 REPLAY_VENV := .venv-replay
@@ -302,12 +309,12 @@ $(REPLAY_VENV)/.ready:
 	@$(REPLAY_VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'pywb>=2.9,<3' 'cdxj-indexer>=1.5,<2' 'wacz>=0.6,<0.7'
 	@touch $@
 
-replay: $(DEV) $(REPLAY_VENV)/.ready ## Replay every page of a crawl with pywb from our index; compare the keys with cdxj-indexer's; validate WACZ exports.
+replay: $(DEV) $(REPLAY_VENV)/.ready ##@long Replay every page of a crawl with pywb from our index; compare the keys with cdxj-indexer's; validate WACZ exports.
 	@$(BIN)/python -m tests.long.replay --tools $(REPLAY_VENV)/bin
 
 ROWS ?= 10000000
 ROUNDS ?= 30
-bench-tables: $(DEV) ## Measure the jobs over a crawldb of ROWS (10 million) URLs, and ROUNDS (30) small updates of it.
+bench-tables: $(DEV) ##@benchmarks Measure the jobs over a crawldb of ROWS (10 million) URLs, and ROUNDS (30) small updates of it.
 	@$(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
 	@$(BIN)/python -m benchmarks.table_rounds --rows $(ROWS) --rounds $(ROUNDS)
 
@@ -319,7 +326,7 @@ $(NETWORKIT):
 	@$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check 'networkit>=11,<12'
 	@touch $@
 
-bench-links: $(DEV) $(NETWORKIT) ## Measure a link graph of NODES (10 million) and LINKS (100 million): build, PageRank, update; next to networkit.
+bench-links: $(DEV) $(NETWORKIT) ##@benchmarks Measure a link graph of NODES (10 million) and LINKS (100 million): build, PageRank, update; next to networkit.
 	@$(BIN)/python -m benchmarks.links --nodes $(NODES) --links $(LINKS) --peer $(BENCH_VENV)/bin/python
 
 # Colly, a peer of the crawl benchmark, is built where Go is installed.
@@ -329,32 +336,32 @@ $(COLLY): benchmarks/batch/colly/main.go benchmarks/batch/colly/go.mod
 	@command -v go >/dev/null && cd build/colly && go mod tidy 2>/dev/null && go build -o colly-crawl . || \
 	  echo "Go or Colly is not available: the benchmark leaves Colly out"
 
-bench-batch: $(COMPILED)/.ready $(SCRAPY) $(COLLY) nginx ## Measure crawls of realistic pages next to Scrapy, Colly and wget2; jobs over ROWS URLs; memory.
+bench-batch: $(COMPILED)/.ready $(SCRAPY) $(COLLY) nginx ##@benchmarks Measure crawls of realistic pages next to Scrapy, Colly and wget2; jobs over ROWS URLs; memory.
 	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.batch --scrapy $(BENCH_VENV)/bin/python --colly $(COLLY)
 	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.batch --large --runs 3 --scrapy $(BENCH_VENV)/bin/python --colly $(COLLY)
 	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.batch.memory
 	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
 
-bench-compiled: $(DEV) nginx ## Measure what compiling each module with mypyc gains in a crawl, a fetch and a parse.
+bench-compiled: $(DEV) nginx ##@benchmarks Measure what compiling each module with mypyc gains in a crawl, a fetch and a parse.
 	@$(BIN)/python -m benchmarks.compiled
 
 VIEWED_PAGES ?= 40000
-bench-viewers: $(DEV) ## Measure what five open viewers of the web interface cost a crawl of VIEWED_PAGES (40,000) pages.
+bench-viewers: $(DEV) ##@benchmarks Measure what five open viewers of the web interface cost a crawl of VIEWED_PAGES (40,000) pages.
 	@$(BIN)/python -m benchmarks.viewers --pages $(VIEWED_PAGES)
 
 EXPORT_PAGES ?= 40000
-bench-export: $(DEV) ## Measure exports of EXPORT_PAGES (40,000) pages and the corpus, next to a bare loop over the same rows.
+bench-export: $(DEV) ##@benchmarks Measure exports of EXPORT_PAGES (40,000) pages and the corpus, next to a bare loop over the same rows.
 	@$(BIN)/python -m benchmarks.export --pages $(EXPORT_PAGES)
 
 SEARCH_PAGES ?= 200000
-bench-search: $(DEV) ## Measure search on SEARCH_PAGES (200,000) pages: recall and rank next to SQLite FTS5, cost next to plain tantivy.
+bench-search: $(DEV) ##@benchmarks Measure search on SEARCH_PAGES (200,000) pages: recall and rank next to SQLite FTS5, cost next to plain tantivy.
 	@$(BIN)/python -m benchmarks.search --pages $(SEARCH_PAGES)
 
 BENCH_SECONDS ?= 120
-bench-live: $(COMPILED)/.ready nginx wrk ## Measure the live service: messages for BENCH_SECONDS (120), lookups, memory; needs nginx and wrk.
+bench-live: $(COMPILED)/.ready nginx wrk ##@benchmarks Measure the live service: messages for BENCH_SECONDS (120), lookups, memory; needs nginx and wrk.
 	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.live --seconds $(BENCH_SECONDS)
 
-bench-cluster: cluster-up ## Measure the live service on Kafka and Cassandra next to the embedded one.
+bench-cluster: cluster-up ##@benchmarks Measure the live service on Kafka and Cassandra next to the embedded one.
 	@$(BIN)/python -m benchmarks.cluster; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
 clean: ## Remove everything the other targets made.
