@@ -159,7 +159,7 @@ wheel: $(WHEEL) ##@build Build a wheel with compiled modules into build/wheel.
 $(WHEEL): $(DEV) pyproject.toml README.md $(shell find src -name '*.py')
 	@command -v gcc >/dev/null || { apt-get update -qq && apt-get install -y -qq gcc libc6-dev >/dev/null; }
 	@rm -rf build/tree build/wheel && mkdir -p build/tree
-	@cp -r src pyproject.toml README.md LICENSE build/tree/
+	@cp -r --parents src pyproject.toml README.md LICENSE docs/scoter.1 build/tree/
 	@HATCH_BUILD_HOOK_ENABLE_MYPYC=true $(BIN)/python -m pip wheel --quiet --disable-pip-version-check \
 	  --no-deps --no-build-isolation --wheel-dir build/wheel build/tree
 	@touch $@
@@ -185,8 +185,9 @@ release: $(DEV) ## Build an sdist and wheels for CPython 3.11, 3.13 and 3.14 int
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends mmdebstrap bubblewrap >/dev/null; }
 	@$(BIN)/python -m release $(if $(REQUIRE),--require)
 
-docs: $(DEV) ## Generate the docs pages that come from the code.
+docs: $(DEV) ## Generate the docs pages and the man page that come from the code.
 	@$(BIN)/python -m scoter.config.docs docs/settings.md
+	@$(BIN)/python -m scoter.cli.manual docs
 	@$(BIN)/python -m scoter.cli.counterparts tests/nutch/data docs/nutch-counterparts.md
 
 MUTANTS ?= 40

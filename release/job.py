@@ -113,6 +113,8 @@ def _install(python: Python, file: Path, kind: str, found: Release) -> Path:
     if (actual := python.run([folder / "python", "-c", _KIND], WORK).strip()) != kind:
         raise SystemExit(f"{file.name} is {actual}, not {kind}")
     version = python.run([folder / "scoter", "--version"], WORK).strip()
+    if not (environment / "share" / "man" / "man1" / "scoter.1").exists():
+        raise SystemExit(f"{file.name} has no man page")
     python.run([folder / "python", TREE / "examples" / "demo.py"], WORK)
     found.note(f"Python {python.version} ({python.origin}): {file.name}: installed ({kind}), {version}, demo passed")
     return environment

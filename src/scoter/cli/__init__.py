@@ -6,6 +6,7 @@ What commands share:
 - ``invocation``   options that several commands share, and the configuration they lead to
 - ``nutch_settings``  config import-nutch
 - ``counterparts``  generates the docs page about Nutch's commands, plug-ins and properties
+- ``manual``       generates the docs page of all commands, and the man page
 - ``session``      opens a crawl directory for a command: lock, engine, status line
 - ``files``        reads input: files, lines and URLs
 - ``own_settings`` which settings of crawl directories this user has recorded
@@ -20,6 +21,7 @@ Commands; ``main`` imports a module when one of its commands is used:
 - ``backup``        backup
 - ``checkers``      filterchecker, normalizerchecker, robotschecker
 - ``cluster``       serve --role
+- ``completion``    completion
 - ``config``        config
 - ``crawl``         crawl
 - ``dedup``         dedup

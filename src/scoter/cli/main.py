@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -19,6 +19,9 @@ from scoter.cli.invocation import INTERRUPTED, Invocation, common_options, invoc
 from scoter.cli.output import note
 from scoter.errors import UsageError, UserError, did_you_mean
 from scoter.nutch.commands.answers import counterpart, nutch_answer
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 # Name → module (or module:attribute) and one sentence. A module is imported when its command is used, so that
 # `scoter --help` and short commands start at once. A test compares the sentences with the commands' own help.
@@ -91,6 +94,10 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "config": ("config", "Show the configuration, or convert one from Nutch."),
         "plugin": ("plugin", "List plug-ins, or run one."),
         "cluster": ("spark_cluster", "Prepare a Spark cluster for Scoter."),
+        "completion": (
+            "completion",
+            "Print a script that makes a shell complete commands, options and file names.",
+        ),
     },
     "Try it out": {
         "simweb": ("simweb", "Serve a synthetic web on loopback for trials, tests and benchmarks."),
@@ -132,6 +139,15 @@ class CommandTable(click.Group):
             raise click.UsageError(f"there is no command {args[0]!r}{_suggestion(args[0])}", ctx)
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        from click.shell_completion import CompletionItem
+
+        found = [(name, sentence) for name, (_, sentence) in MODULES.items() if name.startswith(incomplete)]
+        # Not those of click.Group, which imports the commands.
+        return [CompletionItem(name, help=sentence) for name, sentence in found] or super(
+            click.Group, self
+        ).shell_complete(ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, commands in COMMANDS.items():
             with formatter.section(title):
@@ -159,6 +175,10 @@ def scoter() -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and exit."""
     tune_process()
+    if instruction := os.environ.get("_SCOTER_COMPLETE"):  # set by the scripts of `scoter completion`
+        from scoter.cli.completion import complete
+
+        sys.exit(complete(instruction, scoter, Invocation()))
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments), Invocation()))
 
 
