@@ -63,7 +63,7 @@ def test_plugins_are_listed_with_their_package(scoter: Scoter) -> None:
 def test_url_filter_runs_in_the_configured_order(scoter: Scoter) -> None:
     many, few = "http://example.org/?a=1&b=2&c=3&d=4", "http://example.org/?a=1"
 
-    shown = scoter("filterchecker", "-D", 'urlfilter.order=["validator", "few-parameters"]', many, few)
+    shown = scoter("filterchecker", "-D", 'urlfilter.filters=["validator", "few-parameters"]', many, few)
 
     assert shown.returncode == 0
     assert f"- {many}" in shown.stdout
@@ -72,7 +72,7 @@ def test_url_filter_runs_in_the_configured_order(scoter: Scoter) -> None:
 
 
 def test_plugin_settings_are_validated_and_listed(scoter: Scoter) -> None:
-    chain = ["-D", "urlfilter.order=few-parameters"]
+    chain = ["-D", "urlfilter.filters=few-parameters"]
     url = "http://example.org/?a=1&b=2&c=3&d=4"
 
     assert f"+ {url}" in scoter("filterchecker", *chain, "-D", "plugin.urlfilter-few-parameters.most=4", url).stdout
@@ -95,7 +95,7 @@ from scoter.core.datum import CrawlDatum, PartStatus
 from scoter.core.url import canonical
 from scoter.plugins import chain
 
-config = load(overrides=['scoring.filter_order=["opic", "words"]', 'plugin.scoring-words.words=["news", "today"]'])
+config = load(overrides=['scoring.filters=["opic", "words"]', 'plugin.scoring-words.words=["news", "today"]'])
 url = canonical("http://example.org/news/today")
 datum, value = CrawlDatum(status=PartStatus.INJECTED, score=3.0), 1.0
 for name, scoring in chain("scoring", config):

@@ -109,7 +109,7 @@ def all_of(parts: PartSet) -> list[dict[str, Any]]:
 def test_signature_of_a_text_depends_on_the_title(tmp_path: Path, name: str) -> None:
     pages = [Page(url=canonical(A), title=title, text="Nothing yet.") for title in ("Seals", "Walruses", "Seals")]
 
-    parsed = [rows(page, settings=[f"db.signature_class={name}"]) for page in pages]
+    parsed = [rows(page, settings=[f"db.signature={name}"]) for page in pages]
     found = [written(Segment(tmp_path / str(at)), each) for at, each in enumerate(parsed)]
 
     one, other, again = (all_of(segment.parse_data())[0]["signature"] for segment in found)

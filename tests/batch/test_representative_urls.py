@@ -52,7 +52,7 @@ def test_target_that_was_not_followed_gets_its_representative_url(tmp_path: Path
     segment = make_segment(crawl, fetches=rows, links=[link(ROOT.text, "http://c.example/")])
 
     # when the crawldb is updated
-    config = load(overrides=[f"scoring.filter_order={filters}"])
+    config = load(overrides=[f"scoring.filters={filters}"])
     with DuckDbEngine(tmp_path / "engine", 2**28, threads=1) as engine:
         updatedb(crawl, engine, config, [segment], now=NOW)
 

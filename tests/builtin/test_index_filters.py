@@ -393,9 +393,7 @@ def test_arbitrary_reports_functions_that_do_not_exist(name: str) -> None:
 
 
 def test_steps_show_which_filter_set_a_field() -> None:
-    chain = DocumentChain.from_config(
-        load(overrides=['index.filter_order=["basic", "static"]', 'index.static=["a:b"]'])
-    )
+    chain = DocumentChain.from_config(load(overrides=['index.filters=["basic", "static"]', 'index.static=["a:b"]']))
 
     document, steps = chain.steps(crawled(title="T"))
 

@@ -38,7 +38,7 @@ def carried(*overrides: str, metadata: dict[str, str], page: Page) -> tuple[Page
 
 def test_urlmeta_tags_travel_from_a_record_to_its_page_and_links() -> None:
     page, links = carried(
-        "scoring.filter_order=urlmeta",
+        "scoring.filters=urlmeta",
         "scoring.urlmeta_tags=topic,level",
         metadata={"topic": "seals", "other": "x"},
         page=Page(url=URL, metadata={"lang": "en"}),
@@ -49,7 +49,7 @@ def test_urlmeta_tags_travel_from_a_record_to_its_page_and_links() -> None:
 
 
 def test_metadata_is_passed_only_as_far_as_its_settings_say() -> None:
-    chosen = ("scoring.filter_order=metadata", "scoring.db_md=a,b,c", "scoring.content_md=b,c", "scoring.parse_md=c,d")
+    chosen = ("scoring.filters=metadata", "scoring.db_md=a,b,c", "scoring.content_md=b,c", "scoring.parse_md=c,d")
     known, said = {"a": "1", "b": "2", "c": "3"}, Page(url=URL, metadata={"d": "4\t5", "e": "6"})
 
     page, links = carried(*chosen, metadata=known, page=said)
@@ -59,7 +59,7 @@ def test_metadata_is_passed_only_as_far_as_its_settings_say() -> None:
 
 
 def test_links_get_content_metadata_that_the_parse_lacks() -> None:
-    chosen = ("scoring.filter_order=metadata", "scoring.db_md=a", "scoring.parse_md=a")
+    chosen = ("scoring.filters=metadata", "scoring.db_md=a", "scoring.parse_md=a")
 
     _, links = carried(*chosen, metadata={"a": "1"}, page=Page(url=URL))
 
@@ -68,7 +68,7 @@ def test_links_get_content_metadata_that_the_parse_lacks() -> None:
 
 def test_long_values_are_truncated_on_links() -> None:
     _, links = carried(
-        "scoring.filter_order=metadata",
+        "scoring.filters=metadata",
         "scoring.parse_md=d",
         metadata={},
         page=Page(url=URL, metadata={"d": "x" * 10_000}),
@@ -78,7 +78,7 @@ def test_long_values_are_truncated_on_links() -> None:
 
 
 def test_links_without_chosen_metadata_are_unchanged() -> None:
-    scoring = ScoringChain(chain("scoring", load(overrides=["scoring.filter_order=metadata"])))
+    scoring = ScoringChain(chain("scoring", load(overrides=["scoring.filters=metadata"])))
 
     assert scoring.distribute(URL, CrawlDatum(status=DbStatus.UNFETCHED), Page(url=URL), TARGETS, 2) is TARGETS
 
@@ -93,7 +93,7 @@ def server() -> Iterator[SimServer]:
 def test_tags_of_a_seed_reach_the_pages_of_later_rounds(server: SimServer, tmp_path: Path) -> None:
     # given a seed with a tag
     now = datetime.now(UTC)
-    chosen = ('scoring.filter_order=["opic", "urlmeta"]', "scoring.urlmeta_tags=topic", "fetch.processes=1")
+    chosen = ('scoring.filters=["opic", "urlmeta"]', "scoring.urlmeta_tags=topic", "fetch.processes=1")
     config = load(overrides=settings(server.port, *chosen, "store.disk_floor=0B"))
     made = CrawlDir.create(tmp_path / "crawl", now)
     seed = server.web.seeds()[0]

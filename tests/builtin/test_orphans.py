@@ -59,7 +59,7 @@ def test_gone_time_must_not_exceed_orphan_time() -> None:
 
 def test_updates_mark_pages_that_lost_their_inlinks_and_purge_orphans(tmp_path: Path) -> None:
     # given pages whose last inlinks are of different age
-    config = load(overrides=['scoring.filter_order=["opic", "orphan"]', "db.update_purge_orphans=true"])
+    config = load(overrides=['scoring.filters=["opic", "orphan"]', "db.update_purge_orphans=true"])
     extra = plugin_columns(chain("scoring", config))
     ages = {"seed": None, "fresh": 5, "old": 35, "older": 45, "again": 45}
     rows = [

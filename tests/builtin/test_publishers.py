@@ -69,7 +69,7 @@ def test_facts_of_a_too_long_line_are_omitted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["-", '""'])
 def test_dash_or_empty_path_means_stdout(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    config = load(overrides=["publisher.order=file", f"plugin.publisher-file.path={path}"])
+    config = load(overrides=["publisher.publishers=file", f"plugin.publisher-file.path={path}"])
     ((name, told),) = chain("publisher", config)
 
     told.publish("end", {"pages": 1})

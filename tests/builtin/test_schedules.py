@@ -32,7 +32,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
     [("default", Schedule), ("adaptive", AdaptiveSchedule), ("mime-adaptive", MimeAdaptiveSchedule)],
 )
 def test_schedule_is_chosen_by_name(name: str, expected: type[Schedule]) -> None:
-    ((_, made),) = chain("schedule", load(overrides=[f"db.fetch_schedule_class={name}"]))
+    ((_, made),) = chain("schedule", load(overrides=[f"db.schedule={name}"]))
 
     assert type(made.rules) is expected
 
@@ -44,8 +44,8 @@ def test_schedules_are_equal_if_their_rules_are() -> None:
     assert made() == made()
     assert hash(made()) == hash(made())
     assert made() != made("db.fetch_interval_default=3d")
-    assert made() != made("db.fetch_schedule_class=adaptive")
-    assert made("db.fetch_schedule_class=adaptive") == made("db.fetch_schedule_class=adaptive")
+    assert made() != made("db.schedule=adaptive")
+    assert made("db.schedule=adaptive") == made("db.schedule=adaptive")
 
 
 def test_schedule_uses_the_settings() -> None:
@@ -53,7 +53,7 @@ def test_schedule_uses_the_settings() -> None:
         "schedule",
         load(
             overrides=[
-                "db.fetch_schedule_class=adaptive",
+                "db.schedule=adaptive",
                 "db.fetch_interval_default=3d",
                 "db.fetch_schedule_adaptive_inc_rate=1.0",
                 "db.fetch_schedule_adaptive_sync_delta=false",
@@ -73,7 +73,7 @@ def test_schedule_uses_the_settings() -> None:
 def test_host_bounds_are_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "hosts.txt").write_text("# busy\nexample.com 60 3600\nexample.org default 3600\nexample.net 120 0\n")
     overrides = [
-        "db.fetch_schedule_class=adaptive",
+        "db.schedule=adaptive",
         "db.fetch_schedule_adaptive_min_interval=90s",
         "db.fetch_schedule_adaptive_max_interval=7d",
         f'plugin.schedule-adaptive.host_file="{tmp_path}/hosts.txt"',

@@ -222,7 +222,7 @@ def test_depth_columns_agree_with_the_record_hooks(
 
 
 def test_chain_of_built_in_filters_updates_a_record() -> None:
-    config = load(overrides=['scoring.filter_order=["opic", "depth"]'])
+    config = load(overrides=['scoring.filters=["opic", "depth"]'])
     scoring = ScoringChain(chain("scoring", config))
     rules = UpdateRules(schedule=Schedule(), scoring=scoring)
     old = scoring.injected(URL, CrawlDatum(status=DbStatus.UNFETCHED, score=1.0))

@@ -20,7 +20,7 @@ OTHER = canonical("http://example.com/other")
     ],
 )
 def test_signature_is_chosen_by_name(name: str, size: int, same_text: bool, same_words: bool) -> None:
-    ((_, made),) = chain("signature", load(overrides=[f"db.signature_class={name}"]))
+    ((_, made),) = chain("signature", load(overrides=[f"db.signature={name}"]))
 
     first = made.sign(URL, b"<p>one two three four</p>", "one two three four")
 
@@ -31,7 +31,7 @@ def test_signature_is_chosen_by_name(name: str, size: int, same_text: bool, same
 
 @pytest.mark.parametrize("name", ["md5", "text-md5", "text-profile", "simhash"])
 def test_empty_pages_have_different_signatures(name: str) -> None:
-    ((_, made),) = chain("signature", load(overrides=[f"db.signature_class={name}"]))
+    ((_, made),) = chain("signature", load(overrides=[f"db.signature={name}"]))
 
     assert made.sign(URL, b"", "") != made.sign(OTHER, b"", "")
     assert made.sign(URL, b"<i/>", " ") != made.sign(URL, b"<b/>", " ")
@@ -39,7 +39,7 @@ def test_empty_pages_have_different_signatures(name: str) -> None:
 
 
 def test_text_profile_uses_the_settings() -> None:
-    overrides = ["db.signature_class=text-profile", "db.signature_text_profile_min_token_len=4"]
+    overrides = ["db.signature=text-profile", "db.signature_text_profile_min_token_len=4"]
     ((_, made),) = chain("signature", load(overrides=overrides))
 
     assert made.sign(URL, b"1", "harbour one") == made.sign(URL, b"2", "harbour two")

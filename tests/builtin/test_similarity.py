@@ -87,4 +87,4 @@ def test_unusable_settings_are_rejected(tmp_path: Path, model: str, overrides: l
 
 def test_model_text_is_required() -> None:
     with pytest.raises(UserError, match="is empty, but the scoring filter similarity"):
-        chain("scoring", load(overrides=["scoring.filter_order=similarity"]))
+        chain("scoring", load(overrides=["scoring.filters=similarity"]))

@@ -41,14 +41,14 @@ HOSTILE = [
     b"//example.org/",
     b"http://example.org/" + "ä".encode() * 10_000,
 ]
-CHAIN = ["-D", 'urlfilter.order=["validator", "suffix", "regex"]']
+CHAIN = ["-D", 'urlfilter.filters=["validator", "suffix", "regex"]']
 
 
 @pytest.mark.parametrize(
     "command",
     [
         ["filterchecker", *CHAIN],
-        ["normalizerchecker", "-D", "urlnormalizer.order=basic,regex,querystring,ajax"],
+        ["normalizerchecker", "-D", "urlnormalizer.normalizers=basic,regex,querystring,ajax"],
         ["robotschecker", "robots.txt"],
     ],
     ids=lambda command: command[0],
@@ -87,14 +87,14 @@ def test_quiet_prints_only_results(run: Run, tmp_path: Path) -> None:
 
 
 def test_empty_chain_keeps_everything(run: Run) -> None:
-    assert run("filterchecker", "-D", "urlfilter.order=[]", "x-y://h/a").out == "+ x-y://h/a\n"
+    assert run("filterchecker", "-D", "urlfilter.filters=[]", "x-y://h/a").out == "+ x-y://h/a\n"
 
 
 def test_backtracking_pattern_is_reported_and_does_not_hang(run: Run, tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("-(a+)+\\1!$\n+.\n")
     url = "http://example.org/" + "a" * 3_000
 
-    shown = run("filterchecker", "-D", "urlfilter.order=regex", "-D", "urlfilter.regex_file=rules.txt", url)
+    shown = run("filterchecker", "-D", "urlfilter.filters=regex", "-D", "urlfilter.regex_file=rules.txt", url)
 
     assert shown.code == 0
     assert "rules.txt:1" in shown.err
@@ -106,7 +106,7 @@ def test_scope_selects_regex_normaliser_rules(run: Run, tmp_path: Path) -> None:
     rule = "<regex-normalize><regex><pattern>/x</pattern><substitution>{}</substitution></regex></regex-normalize>"
     (tmp_path / "default.xml").write_text(rule.format("/y"))
     (tmp_path / "outlink.xml").write_text(rule.format("/z"))
-    chain = ["-D", "urlnormalizer.order=regex", "-D", "urlnormalizer.regex_file=default.xml"]
+    chain = ["-D", "urlnormalizer.normalizers=regex", "-D", "urlnormalizer.regex_file=default.xml"]
     chain += ["-D", "urlnormalizer.regex_file_outlink=outlink.xml", "--quiet"]
 
     assert run("normalizerchecker", *chain, "http://a.test/x").out == "http://a.test/y\n"

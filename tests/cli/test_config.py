@@ -24,7 +24,7 @@ def test_generated_defaults_file_loads_as_the_defaults(run: Run) -> None:
 
 
 def test_effective_configuration_can_be_loaded(run: Run) -> None:
-    first = run("config", "show", "-D", "fetch.delay=2s", "-D", "urlfilter.order=regex").out
+    first = run("config", "show", "-D", "fetch.delay=2s", "-D", "urlfilter.filters=regex").out
 
     again = run("-c", "/dev/stdin", "config", "show", stdin=first).out
 
@@ -147,3 +147,30 @@ def test_import_nutch_refuses_other_files(run: Run, conf: Path, files: list[str]
 
     assert done.code == 2
     assert told in done.err.splitlines()[0]
+
+
+def test_former_names_of_settings_give_one_warning_that_has_the_present_ones(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "scoter.toml").write_text("[urlfilter]\norder = []\n[generate]\nmin_interval = '1d'\n")
+
+    done = run("config", "show")
+
+    assert (done.code, "\nfilters = []  # scoter.toml:2\n" in done.out) == (0, True)
+    assert done.err == (
+        "Renamed settings: urlfilter.order is now urlfilter.filters (scoter.toml:2), generate.min_interval is now"
+        " generate.max_interval (scoter.toml:4). The former names will stop working in the next version.\n"
+    )
+
+
+def test_former_names_in_a_crawl_directory_are_replaced_when_it_continues(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text("<p>page</p>")
+    options = ("-D", "fetch.protocols=file", "-D", "fetch.processes=1", "-D", "store.disk_floor=0")
+    run("crawl", "mycrawl", (tmp_path / "page.html").as_uri(), "--rounds", "1", "--agent", "gullbot", *options)
+    file = tmp_path / "mycrawl" / "settings.toml"
+    file.write_text(file.read_text() + "\n[generate]\nmin_interval = '1d'\n")
+
+    warned = run("crawl", "mycrawl", "--trust-settings")
+    again = run("crawl", "mycrawl")
+
+    assert "generate.min_interval is now generate.max_interval (mycrawl/settings.toml" in warned.err
+    assert "Renamed settings" not in again.err
+    assert 'max_interval = "1d"' in file.read_text()

@@ -132,7 +132,7 @@ def test_crawl_reads_sitemaps_before_its_rounds_if_asked(run: Run) -> None:
 def test_parse_can_leave_links_unfiltered(run: Run, tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("-.\n")
     with running(WebSpec(hosts=2, pages=12, page_bytes=1_000)) as server:
-        more = ("fetch.processes=1", "urlfilter.order=regex", "urlfilter.regex_file=rules.txt")
+        more = ("fetch.processes=1", "urlfilter.filters=regex", "urlfilter.regex_file=rules.txt")
         options = [word for each in settings(server.port, *more) for word in ("-D", each)]
         run("inject", "mycrawl", next(iter(server.web.seeds())), "--no-filter", *options)
         run("generate", "mycrawl", "--no-filter", *options)

@@ -49,7 +49,7 @@ def test_new_options_override_recorded_settings_and_are_recorded(run: Run, tmp_p
 def test_single_steps_use_recorded_settings_but_record_none(run: Run, tmp_path: Path) -> None:
     crawl = crawl_at(tmp_path / "mycrawl")
     (tmp_path / "none.txt").write_text("-.\n")
-    crawl.record_settings(f'[urlfilter]\nregex_file = "{tmp_path}/none.txt"\norder = ["regex"]\n')
+    crawl.record_settings(f'[urlfilter]\nregex_file = "{tmp_path}/none.txt"\nfilters = ["regex"]\n')
     before = (crawl.path / "settings.toml").read_text()
 
     injected = run("inject", "mycrawl", "http://a.example/", "-D", "fetch.delay=2s", "--trust-settings")
@@ -150,12 +150,12 @@ def test_crawl_continues_without_a_home_directory(
 def test_crawl_is_not_changed_without_its_url_filters(run: Run, tmp_path: Path) -> None:
     (tmp_path / "none.txt").write_text("-.\n")
     crawl = crawl_at(tmp_path / "mycrawl")
-    crawl.record_settings(f'[urlfilter]\nregex_file = "{tmp_path}/none.txt"\norder = ["regex"]\n')
+    crawl.record_settings(f'[urlfilter]\nregex_file = "{tmp_path}/none.txt"\nfilters = ["regex"]\n')
 
     refused = run("inject", "mycrawl", "http://a.example/")
 
     assert refused.code == 2
-    assert "urlfilter.regex_file, urlfilter.order" in refused.err
+    assert "urlfilter.regex_file, urlfilter.filters" in refused.err
     assert not crawl.crawldb.exists()
 
 
@@ -190,7 +190,7 @@ def test_showing_the_settings_of_something_else_is_an_error(run: Run, tmp_path: 
 
 def test_recorded_settings_load_as_they_were_with_absolute_paths_and_without_secrets(tmp_path: Path) -> None:
     file = tmp_path / "scoter.toml"
-    file.write_text('[http]\nauth_file = "keys.txt"\n[urlfilter]\norder = ["regex", "validator"]\n')
+    file.write_text('[http]\nauth_file = "keys.txt"\n[urlfilter]\nfilters = ["regex", "validator"]\n')
     flags = ["http.proxy_password=hunter2", "fetch.delay=1500ms", "fetch.max_crawl_delay=off", "agent.name=2.0"]
     given = load_with_origins(file, {"SCOTER_DB__MAX_OUTLINKS_PER_PAGE": "7"}, flags)
 

@@ -50,7 +50,7 @@ def test_each_field_is_shown_with_the_filter_that_set_it(tmp_path: Path) -> None
 
 
 def test_filters_that_change_a_field_are_named_in_order(tmp_path: Path) -> None:
-    options = ("-D", 'index.filter_order=["basic","static"]', "-D", 'index.static=["title:Constant","source:blog"]')
+    options = ("-D", 'index.filters=["basic","static"]', "-D", 'index.static=["title:Constant","source:blog"]')
 
     (document,) = documents(tmp_path, PAGE, *options)
 
@@ -68,7 +68,7 @@ def test_filters_that_change_a_field_are_named_in_order(tmp_path: Path) -> None:
 
 
 def test_seed_metadata_can_be_given(tmp_path: Path) -> None:
-    options = ("-D", 'index.filter_order=["basic","metadata"]', "-D", 'index.db_md=["team"]', "--md", "team=north")
+    options = ("-D", 'index.filters=["basic","metadata"]', "-D", 'index.db_md=["team"]', "--md", "team=north")
 
     assert documents(tmp_path, PAGE, *options)[0]["fields"]["team"] == ["north"]
 
@@ -91,7 +91,7 @@ def test_page_that_is_left_out_says_why_with_exit_code_1(tmp_path: Path, body: s
 
 
 def test_entries_of_a_feed_become_documents_of_their_own(tmp_path: Path) -> None:
-    options = ("-D", 'parse.parsers=["html","feed"]', "-D", 'index.filter_order=["basic","feed"]')
+    options = ("-D", 'parse.parsers=["html","feed"]', "-D", 'index.filters=["basic","feed"]')
 
     found = documents(tmp_path, FEED, *options, "-D", "parse.metadata=true")
 
@@ -119,9 +119,9 @@ def test_document_is_bounded_and_safe_to_print(tmp_path: Path) -> None:
         (["page.html", "--md", "team"], "KEY=VALUE"),
         (["page.html", "--force-as", "html"], "not a media type"),
         (["http://a.org/"], "agent.name"),
-        (["page.html", "-D", 'index.filter_order=["basick"]'], "basick"),
+        (["page.html", "-D", 'index.filters=["basick"]'], "basick"),
         (["page.html", "-D", 'index.writers=["tantvy"]'], "tantvy"),
-        (["page.html", "-D", 'index.static=["nothing"]', "-D", 'index.filter_order=["static"]'], "index.static"),
+        (["page.html", "-D", 'index.static=["nothing"]', "-D", 'index.filters=["static"]'], "index.static"),
     ],
 )
 def test_usage_error_prints_one_message(run: Run, tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -160,7 +160,7 @@ def test_included_files_are_followed(run: Run, conf: Path, tmp_path: Path) -> No
 
     assert done.code == 0
     config = load(tmp_path / "scoter.toml")
-    assert (config.agent.name, config.urlfilter.order) == ("ternbot", ("prefix",))
+    assert (config.agent.name, config.urlfilter.filters) == ("ternbot", ("prefix",))
 
     (conf / "more" / "agent.xml").unlink()
     missing = run("config", "import-nutch", "conf", "-o", "other.toml")

@@ -83,10 +83,10 @@ def test_quotes_and_brackets_are_optional_in_flags_and_environment() -> None:
         "fetch.connect_to=*:80=127.0.0.1:8080,a.example:443=[::1]:8443",
         "fetch.allow_networks=127.0.0.0/8",
         "fetch.allow_ports=8080",
-        'urlfilter.order=["regex", "validator"]',
+        'urlfilter.filters=["regex", "validator"]',
         "hostdb.percentiles=50, 99",
         'index.static="a:b, c"',
-        "urlnormalizer.order=",
+        "urlnormalizer.normalizers=",
     ]
 
     config = load(environ={"SCOTER_AGENT__NAME": "1234", "SCOTER_FETCH__PARSE": "true"}, overrides=flags)
@@ -97,10 +97,10 @@ def test_quotes_and_brackets_are_optional_in_flags_and_environment() -> None:
     assert config.fetch.connect_to == ("*:80=127.0.0.1:8080", "a.example:443=[::1]:8443")
     assert config.fetch.allow_networks == ("127.0.0.0/8",)
     assert config.fetch.allow_ports == (PortRange(8080, 8080),)
-    assert config.urlfilter.order == ("regex", "validator")
+    assert config.urlfilter.filters == ("regex", "validator")
     assert config.hostdb.percentiles == (50, 99)
     assert config.index.static == ("a:b, c",)
-    assert config.urlnormalizer.order == ()
+    assert config.urlnormalizer.normalizers == ()
 
 
 def test_line_break_in_a_value_cannot_set_another_setting() -> None:

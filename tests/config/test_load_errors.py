@@ -98,9 +98,9 @@ _SIZE = "a size (units: B, KB, KiB, MB, MiB, GB, GiB; a plain number is bytes)"
             ),
         ),
         (
-            "[urlfilter]\norder = 'regex'\n",
+            "[urlfilter]\nfilters = 'regex'\n",
             (
-                '2: urlfilter.order = "regex" is not a list; '
+                '2: urlfilter.filters = "regex" is not a list; '
                 'it accepts a list, each item a string, such as ["regex", "validator"]'
             ),
         ),

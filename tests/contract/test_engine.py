@@ -300,7 +300,7 @@ def test_map_batches_applies_a_function(engine: Engine, tmp_path: Path) -> None:
 def test_functions_that_hold_plugins_can_be_mapped(engine: Engine, tmp_path: Path) -> None:
     rules = tmp_path / "rules.txt"
     rules.write_text("http://x.example/kept\n")
-    config = load(overrides=['urlfilter.order=["prefix"]', f"urlfilter.prefix_file={rules}"])
+    config = load(overrides=['urlfilter.filters=["prefix"]', f"urlfilter.prefix_file={rules}"])
     rows = engine.read(source(stored(tmp_path / "a.parquet", [page("kept"), page("dropped")])))
     chains = UrlChains.from_config(config, "outlink", filter=True, normalize=False)
 

@@ -110,7 +110,7 @@ def test_failure_is_logged_once_and_later_events_are_tried(
 
 def test_server_that_cannot_be_reached_costs_only_events(caplog: pytest.LogCaptureFixture) -> None:
     address = f'plugin.publisher-rabbitmq.url="amqp://127.0.0.1:{free_port()}/"'
-    config = load(overrides=["publisher.order=rabbitmq", address, "plugin.publisher-rabbitmq.timeout=1s"])
+    config = load(overrides=["publisher.publishers=rabbitmq", address, "plugin.publisher-rabbitmq.timeout=1s"])
     ((_, told),) = chain("publisher", config)
 
     with caplog.at_level(logging.WARNING):
@@ -122,7 +122,7 @@ def test_server_that_cannot_be_reached_costs_only_events(caplog: pytest.LogCaptu
 
 
 def test_wrong_address_is_an_error_that_names_the_publisher() -> None:
-    config = load(overrides=["publisher.order=rabbitmq", "plugin.publisher-rabbitmq.url=localhost"])
+    config = load(overrides=["publisher.publishers=rabbitmq", "plugin.publisher-rabbitmq.url=localhost"])
 
     with pytest.raises(ConfigError, match=r"plugin\.publisher-rabbitmq\.url: is not an address"):
         chain("publisher", config)
@@ -131,7 +131,7 @@ def test_wrong_address_is_an_error_that_names_the_publisher() -> None:
 def test_missing_package_is_an_error_that_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scoter.index.writers.connection.find_spec", lambda name: None)
 
-    with pytest.raises(ConfigError, match=r"publisher\.order: the publisher rabbitmq needs a package") as raised:
-        chain("publisher", load(overrides=["publisher.order=rabbitmq"]))
+    with pytest.raises(ConfigError, match=r"publisher\.publishers: the publisher rabbitmq needs a package") as raised:
+        chain("publisher", load(overrides=["publisher.publishers=rabbitmq"]))
 
     assert "[rabbitmq]'" in str(raised.value)

@@ -213,9 +213,9 @@ def own_crawl(folder: Path, seeds: Path, port: int) -> None:
         f'fetch.connect_to=["*:80=127.0.0.1:{port}"]',
         'fetch.allow_networks=["127.0.0.0/8"]',
         "fetch.delay=0s",
-        "urlfilter.order=[]",
-        'urlnormalizer.order=["basic"]',
-        "db.signature_class=text-profile",
+        "urlfilter.filters=[]",
+        'urlnormalizer.normalizers=["basic"]',
+        "db.signature=text-profile",
         "linkdb.ignore_internal_links=false",
     )
     flags = [part for each in settings for part in ("-D", each)]

@@ -370,10 +370,10 @@ def test_contents_not_sure_to_be_quick_are_parsed_in_the_process(
         ((), True),
         (("parse.store_text=false",), False),
         (("parse.store_text=false", "parse.simhash=true"), True),
-        (("parse.store_text=false", 'parse.filter_order=["headings"]'), True),
-        (("parse.store_text=false", "db.signature_class=text-profile"), True),
-        (("parse.store_text=false", "db.signature_class=text-md5"), True),
-        (("parse.store_text=false", 'scoring.filter_order=["opic", "depth"]'), False),
+        (("parse.store_text=false", 'parse.filters=["headings"]'), True),
+        (("parse.store_text=false", "db.signature=text-profile"), True),
+        (("parse.store_text=false", "db.signature=text-md5"), True),
+        (("parse.store_text=false", 'scoring.filters=["opic", "depth"]'), False),
     ],
 )
 def test_text_is_extracted_only_if_something_uses_it(settings: Sequence[str], made_out: bool) -> None:
@@ -403,9 +403,7 @@ class Own:
         return text.encode()
 
 
-@pytest.mark.parametrize(
-    ("plugin", "setting"), [(Weighing, 'scoring.filter_order=["x"]'), (Own, "db.signature_class=x")]
-)
+@pytest.mark.parametrize(("plugin", "setting"), [(Weighing, 'scoring.filters=["x"]'), (Own, "db.signature=x")])
 def test_text_is_extracted_for_plug_ins_that_may_use_it(
     plugin: type, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,22 +73,22 @@ def test_every_built_in_plugin_loads_and_has_a_description() -> None:
 def test_chain_has_the_configured_order(install: Install) -> None:
     install("pack", FILTER, urlfilter="one = pack:Some\ntwo = pack:Some")
 
-    made = chain("urlfilter", load(overrides=['urlfilter.order=["two", "validator", "one"]']))
+    made = chain("urlfilter", load(overrides=['urlfilter.filters=["two", "validator", "one"]']))
 
     assert [name for name, _ in made] == ["two", "validator", "one"]
 
 
 def test_unknown_name_is_reported_with_the_setting_and_the_nearest_name() -> None:
     with pytest.raises(PluginError) as caught:
-        chain("urlfilter", load(overrides=['urlfilter.order=["sufix"]']))
+        chain("urlfilter", load(overrides=['urlfilter.filters=["sufix"]']))
 
-    assert "urlfilter.order: 'sufix' is not a urlfilter plug-in; did you mean 'suffix'?" in str(caught.value)
+    assert "urlfilter.filters: 'sufix' is not a urlfilter plug-in; did you mean 'suffix'?" in str(caught.value)
     assert "Installed:" in str(caught.value)
 
 
 def test_plugin_listed_twice_is_an_error() -> None:
     with pytest.raises(ConfigError, match="'suffix' is listed twice"):
-        chain("urlfilter", load(overrides=['urlfilter.order=["suffix", "suffix"]']))
+        chain("urlfilter", load(overrides=['urlfilter.filters=["suffix", "suffix"]']))
 
 
 def test_plugin_that_fails_to_import_is_reported_with_its_package(install: Install) -> None:
@@ -205,7 +205,7 @@ SETTINGS = """
 
 def test_plugin_gets_its_settings_from_its_table(install: Install) -> None:
     install("pack", SETTINGS, urlfilter="some = pack:Some")
-    config = load(overrides=['urlfilter.order=["some"]', 'plugin.urlfilter-some.wait="2m"'])
+    config = load(overrides=['urlfilter.filters=["some"]', 'plugin.urlfilter-some.wait="2m"'])
 
     ((_, made),) = chain("urlfilter", config)
 

@@ -201,7 +201,7 @@ class GeoipIndexingFilter:
         if find_spec("maxminddb") is None:
             raise ConfigError(
                 "the filter geoip needs the package maxminddb",
-                where="index.filter_order",
+                where="index.filters",
                 hint=f"Run: {install_command('geoip')}",
             )
         import maxminddb

@@ -50,7 +50,7 @@ class SimilarityScoring:
             raise ConfigError(
                 "is empty, but the scoring filter similarity compares pages with its text",
                 where=_MODEL,
-                hint="Name a text file, or remove 'similarity' from scoring.filter_order.",
+                hint="Name a text file, or remove 'similarity' from scoring.filters.",
             )
         self._model = self._vector("\n".join(lines_of(file, _MODEL)))
         if not self._model.length:

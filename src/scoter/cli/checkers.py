@@ -24,12 +24,12 @@ def filterchecker(urls: tuple[str, ...]) -> None:
     """Show which URL filters keep or drop URLs.
 
     URLs are read from the arguments, or from stdin, one per line. Each output line starts with + if the URL is kept,
-    - if it is dropped, ? if it is not a URL. The setting urlfilter.order lists the filters.
+    - if it is dropped, ? if it is not a URL. The setting urlfilter.filters lists the filters.
 
     \b
     Example:
       scoter filterchecker https://example.org/photo.jpg
-      scoter filterchecker -D urlfilter.order=regex -D urlfilter.regex_file=rules.txt < urls.txt
+      scoter filterchecker -D urlfilter.filters=regex -D urlfilter.regex_file=rules.txt < urls.txt
     """
     from scoter.core.chain import trace_filters
     from scoter.core.url import canonical
@@ -82,13 +82,13 @@ class ScopeName(click.ParamType[str]):
 def normalizerchecker(urls: tuple[str, ...], scope: Scope) -> None:
     """Show how the URL normalisers change URLs.
 
-    URLs are read from the arguments, or from stdin, one per line. The setting urlnormalizer.order lists the
+    URLs are read from the arguments, or from stdin, one per line. The setting urlnormalizer.normalizers lists the
     normalisers.
 
     \b
     Example:
       scoter normalizerchecker 'HTTP://Example.ORG:80/a/../b#top'
-      scoter normalizerchecker --scope outlink -D urlnormalizer.order=basic,regex < urls.txt
+      scoter normalizerchecker --scope outlink -D urlnormalizer.normalizers=basic,regex < urls.txt
     """
     from scoter.core.chain import trace_normalize
     from scoter.plugins import chain

@@ -30,14 +30,14 @@ def command(
     """Show the document that a page becomes, and which filter set each field.
 
     A URL is fetched as a crawl would fetch it, obeying robots.txt. A file is read from disk, or from stdin for a dash.
-    The page is parsed and passed through the filters of index.filter_order, as by `scoter index`, but nothing is
+    The page is parsed and passed through the filters of index.filters, as by `scoter index`, but nothing is
     written. Exit code 1: the page could not be fetched or parsed, or filters leave it out.
 
     \b
     Example:
       scoter indexchecker https://example.org/ --agent examplebot
       scoter indexchecker page.html --as-url https://example.org/page.html
-      scoter indexchecker page.html -D index.filter_order=basic,static -D index.static=source:blog
+      scoter indexchecker page.html -D index.filters=basic,static -D index.static=source:blog
     """
     options = invocation()
     if bool(document) == stdin:

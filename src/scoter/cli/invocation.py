@@ -43,6 +43,7 @@ class Invocation:
         self.quiet = False
         self.debug = False
         self._loaded: Loaded | None = None
+        self._has_warned = False
 
     def override(self, setting: str) -> None:
         """Override one setting, as ``-D`` does."""
@@ -84,6 +85,14 @@ class Invocation:
                 f"Ignored settings of {file}, which a crawl directory may not set: {names}."
                 " To use them, give them again (-D, -c), or pass --trust-settings if you trust the directory."
             )
+
+    def warn_of_former_names(self) -> None:
+        """Print, once, which settings were given by a name of an earlier version, and their names now."""
+        if self._has_warned or not (renamed := self.loaded().renamed):
+            return
+        self._has_warned = True
+        changes = ", ".join(f"{each.former} is now {each.name} ({visible(str(each.origin))})" for each in renamed)
+        note(f"Renamed settings: {changes}. The former names will stop working in the next version.")
 
     @property
     def config(self) -> Config:

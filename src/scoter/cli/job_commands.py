@@ -14,6 +14,7 @@ from scoter.batch.api.records import MAX_SEEDS, CommandInfo, CommandOption
 from scoter.batch.crawldir.directory import MARKER
 from scoter.cli.invocation import Invocation
 from scoter.cli.main import COMMANDS, MODULES, load_command
+from scoter.config.sections import former_names
 from scoter.config.sources import PREFIX
 from scoter.config.trust import settable_by_others
 from scoter.errors import UrlError, UserError, did_you_mean
@@ -111,15 +112,23 @@ class ClickCatalogue:
         return [command, *arguments]
 
     def environment(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        given = [*self._given.overrides, *(self._override(name, value)[2:] for name, value in settings.items())]
+        given = [
+            *self._overrides_besides(settings),
+            *(self._override(name, value)[2:] for name, value in settings.items()),
+        ]
         found: dict[str, str] = {}
         for each in given:
             name, _, text = each.partition("=")
             found[PREFIX + name.strip().upper().replace("-", "_").replace(".", "__")] = text.strip()
         return found
 
+    def _overrides_besides(self, settings: Mapping[str, Any]) -> list[str]:
+        """Return the settings of the server without those that a job sets, by whichever of their names."""
+        set_by_job = {_present_name(name) for name in settings}
+        return [each for each in self._given.overrides if _present_name(each.partition("=")[0]) not in set_by_job]
+
     def _override(self, name: str, value: Any) -> str:
-        if name not in self._settings:
+        if _present_name(name) not in self._settings:
             message = f"{name!r} is not a setting that jobs accept{did_you_mean(name, self._settings)}"
             raise OrderError(message, pointer=f"/settings/{name}", accepted=self._settings)
         return f"-D{name}={value if isinstance(value, str) else json.dumps(value)}"
@@ -131,7 +140,7 @@ class ClickCatalogue:
         given = Invocation()
         given.quiet = True
         given.config_file = self._given.config_file
-        given.overrides = list(self._given.overrides)
+        given.overrides = self._overrides_besides(settings)
         given.trust_settings = self._given.trust_settings
         try:
             with scoter.make_context("scoter", ["--quiet"], obj=given, resilient_parsing=True) as root:
@@ -145,6 +154,10 @@ class ClickCatalogue:
             raise OrderError(error.format_message(), pointer=pointer) from error
         except UserError as error:
             raise OrderError(" ".join(str(error).split()), pointer="/settings" if settings else "/options") from error
+
+
+def _present_name(setting: str) -> str:
+    return former_names().get(setting.strip(), setting.strip())
 
 
 def _info(name: str) -> CommandInfo:

@@ -85,7 +85,7 @@ def scoreupdater(directory: str, algorithm: Any) -> None:
     """Write ranks to the scores of the crawldb.
 
     URLs that are not in the link graph get the score link.score_updater_clear_score. Use the scoring filter link
-    (scoring.filter_order) afterwards: the filter opic would change the scores with every update.
+    (scoring.filters) afterwards: the filter opic would change the scores with every update.
 
     \b
     Example:

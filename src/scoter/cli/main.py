@@ -303,6 +303,7 @@ def _with_checked_config(callback: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(directory := options.get("directory"), str):
             invocation().use_crawl(directory)
             invocation().warn_of_ignored_settings()
+        invocation().warn_of_former_names()
         check_tables(invocation().config)
         return callback(*arguments, **options)
 

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from scoter.config.load import Loaded, load, load_with_origins, plugin_key, plugin_settings
+from scoter.config.load import Loaded, RenamedSetting, load, load_with_origins, plugin_key, plugin_settings
 from scoter.config.sections import Config
 from scoter.config.settings import Setting
 from scoter.config.sources import GivenValue, SettingOrigin
@@ -26,6 +26,7 @@ __all__ = [
     "Loaded",
     "Network",
     "PortRange",
+    "RenamedSetting",
     "Setting",
     "SettingOrigin",
     "Size",

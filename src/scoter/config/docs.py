@@ -41,6 +41,9 @@ any of three places; each overrides the one before:
   for `-` in the name.
 - **Defaults** marked "as `other.setting`" are the value of that setting.
 
+A setting that was renamed also works by its former name, with a warning that names the new one, until the next
+version. It is an error to give both in one place.
+
 An unknown name, or a value of the wrong type, unit or range, is an error. The message says where it is and what is
 accepted:
 
@@ -91,7 +94,8 @@ def _default(field: Field) -> str:
 
 def _meaning(field: Field) -> str:
     departs = f" Nutch's default differs: {field.setting.departs}." if field.setting.departs else ""
-    return f"{field.setting.doc} Accepts {accepts(field, brief=True)}.{departs}"
+    formerly = f" Formerly {', '.join(map(code, field.setting.formerly))}." if field.setting.formerly else ""
+    return f"{field.setting.doc} Accepts {accepts(field, brief=True)}.{departs}{formerly}"
 
 
 def _nutch_names(field: Field) -> str:

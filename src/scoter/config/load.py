@@ -1,6 +1,7 @@
 """Loading: one frozen configuration from a file, the environment and flags, each overriding the one before.
 
 A crawl's own settings come before all of them: they are what it was started with, and new values override them.
+A setting may also be given by a name that it had in an earlier version; whoever loads it can warn of that.
 
 All mistakes are collected and reported together, since fixing them one run at a time is tedious. A plug-in's settings
 come from its table ``[plugin.NAME]`` and are read into the struct that it declares: a plain ``msgspec.Struct`` whose
@@ -9,13 +10,14 @@ fields have the types of settings, and may carry ``Annotated[..., Setting(...)]`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
-from scoter.config.sections import SECTIONS, Config, fields
+from scoter.config.sections import SECTIONS, Config, fields, former_names
 from scoter.config.setting_values import VALUE_FORMATS, accepts, read, write
 from scoter.config.settings import Field, fields_of
 from scoter.config.sources import (
@@ -37,6 +39,14 @@ _LIST_ALL: Final = "to list all settings: scoter config show --defaults"
 PluginSettings = TypeVar("PluginSettings", bound=msgspec.Struct)
 
 
+class RenamedSetting(msgspec.Struct, frozen=True):
+    """A setting that was given by a name of an earlier version."""
+
+    former: str
+    name: str
+    origin: SettingOrigin
+
+
 class Loaded(msgspec.Struct, frozen=True):
     """A configuration, and the origin of every value that is not a default."""
 
@@ -44,6 +54,7 @@ class Loaded(msgspec.Struct, frozen=True):
     origins: Mapping[str, SettingOrigin]
     ignored: tuple[GivenValue, ...] = ()
     """Settings of a crawl directory that only the user may set, and has not set."""
+    renamed: tuple[RenamedSetting, ...] = ()
 
     def origin(self, name: str) -> SettingOrigin:
         """Return where the value of a setting came from."""
@@ -76,10 +87,18 @@ def load_with_origins(
     """
     environ = environ or {}
     flags, mistakes = given_in_flags(overrides)
-    recorded = given_in_file(crawl, "crawl") if crawl else []
+    sources = [
+        given_in_file(crawl, "crawl") if crawl else [],
+        given_in_file(file) if file else [],
+        given_in_environment(environ),
+        flags,
+    ]
+    renamed = tuple(each for source in sources for each in _renamed(source))
+    mistakes += [mistake for source in sources for mistake in _given_twice(source)]
+    recorded, *rest = ([_by_present_name(item) for item in source] for source in sources)
     untrusted = [] if trusts_crawl else [item for item in recorded if item.name not in settable_by_others()]
     recorded = [item for item in recorded if item not in untrusted]
-    given = [*recorded, *(given_in_file(file) if file else []), *given_in_environment(environ), *flags]
+    given = [*recorded, *(item for source in rest for item in source)]
     mistakes += _near_variables(environ)
 
     values: dict[str, Any] = {}
@@ -99,7 +118,28 @@ def load_with_origins(
     if mistakes:
         raise _config_error(mistakes)
     ignored = tuple(item for item in untrusted if _origin_name(item) not in origins and item.value != {})
-    return Loaded(_assembled(values, plugin), origins, ignored)
+    return Loaded(_assembled(values, plugin), origins, ignored, renamed)
+
+
+def _renamed(given: Iterable[GivenValue]) -> Iterator[RenamedSetting]:
+    for item in given:
+        if item.name in former_names():
+            yield RenamedSetting(item.name, former_names()[item.name], item.origin)
+
+
+def _by_present_name(item: GivenValue) -> GivenValue:
+    return replace(item, name=former_names().get(item.name, item.name))
+
+
+def _given_twice(given: Sequence[GivenValue]) -> Iterator[str]:
+    """Find settings that one source gives by two of their names; different sources override each other."""
+    first: dict[str, GivenValue] = {}
+    for item in given:
+        name = former_names().get(item.name, item.name)
+        before = first.setdefault(name, item)
+        if before.name != item.name:
+            old, other = (item, before) if item.name != name else (before, item)
+            yield f"{old.origin}: {old.name} is now {name}, and {other.origin} sets {other.name}; remove {old.name}"
 
 
 def _origin_name(item: GivenValue) -> str:

@@ -46,7 +46,8 @@ class Setting(msgspec.Struct, frozen=True):
     Nutch's value if the type does not imply it. ``pattern`` is what a string must match, and ``form`` describes it.
     ``none`` is the word for "no value" if the type is optional; for paths it is the empty string. ``follows`` names the
     setting whose value this one takes if only that one is set, ``not_above`` one that it must not exceed. ``departs``
-    is the reason for a default other than Nutch's.
+    is the reason for a default other than Nutch's. ``formerly`` has the full names that the setting of a section had in
+    earlier versions, such as ``generate.min_interval``: they still work, with a warning.
     """
 
     doc: str
@@ -61,6 +62,7 @@ class Setting(msgspec.Struct, frozen=True):
     follows: str = ""
     not_above: str = ""
     departs: str = ""
+    formerly: tuple[str, ...] = ()
     secret: bool = False
 
 

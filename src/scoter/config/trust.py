@@ -20,8 +20,8 @@ _SECTIONS = frozenset(
 _REFUSED = frozenset(
     {
         *("fetch.protocols", "fetch.allow_networks", "fetch.allow_ports", "fetch.connect_to", "fetch.processes"),
-        *("http.robot_rules_allowlist", "parse.parsers", "parse.types", "urlfilter.order", "urlnormalizer.order"),
-        *("urlfilter.exemptions", "urlnormalizer.protocols_rules", "agent.host"),
+        *("http.robot_rules_allowlist", "parse.parsers", "parse.types", "urlfilter.filters", "urlfilter.exemptions"),
+        *("urlnormalizer.normalizers", "urlnormalizer.protocols_rules", "agent.host"),
     }
 )
 

@@ -259,20 +259,20 @@ POINTS: Mapping[str, Point] = {
     point.name: point
     for point in (
         Point("protocol", FetchProtocol, "fetch.protocols"),
-        Point("urlfilter", UrlFilter, "urlfilter.order"),
-        Point("urlnormalizer", UrlNormalizer, "urlnormalizer.order"),
+        Point("urlfilter", UrlFilter, "urlfilter.filters"),
+        Point("urlnormalizer", UrlNormalizer, "urlnormalizer.normalizers"),
         Point("urlexemption", UrlExemption, "urlfilter.exemptions"),
         Point("parser", Parser, "parse.parsers"),
-        Point("parsefilter", ParseFilter, "parse.filter_order"),
-        Point("scoring", ScoringFilter, "scoring.filter_order"),
-        Point("indexingfilter", IndexingFilter, "index.filter_order"),
+        Point("parsefilter", ParseFilter, "parse.filters"),
+        Point("scoring", ScoringFilter, "scoring.filters"),
+        Point("indexingfilter", IndexingFilter, "index.filters"),
         Point("exchange", DocumentExchange, "index.exchanges"),
         Point("indexwriter", IndexWriter, "index.writers"),
         Point("segmentmergefilter", SegmentMergeFilter, "db.segment_merge_filters"),
-        Point("schedule", FetchSchedule, "db.fetch_schedule_class"),
-        Point("signature", Signature, "db.signature_class"),
-        Point("publisher", Publisher, "publisher.order"),
-        Point("hostprocessor", HostProcessor, "hostdb.crawldatum_processors"),
+        Point("schedule", FetchSchedule, "db.schedule"),
+        Point("signature", Signature, "db.signature"),
+        Point("publisher", Publisher, "publisher.publishers"),
+        Point("hostprocessor", HostProcessor, "hostdb.processors"),
     )
 }
 

@@ -58,8 +58,8 @@ SETTINGS: dict[str, str] = {
     "db.fetch_retry_max": "3",
     "db.ignore_external_links": "false",
     "db.ignore_internal_links": "false",
-    "urlfilter.order": '["validator"]',
-    "urlnormalizer.order": '["basic"]',
+    "urlfilter.filters": '["validator"]',
+    "urlnormalizer.normalizers": '["basic"]',
     "urlnormalizer.basic_remove_session_ids": "false",
 }
 

@@ -222,6 +222,24 @@ async def test_commands_are_those_of_the_command_line(tmp_path: Path) -> None:
     assert "fetch.delay" in found["settings"]
 
 
+async def test_order_with_a_former_name_of_a_setting_is_run_and_warned_of(tmp_path: Path) -> None:
+    bench = BatchBench(tmp_path, overrides=("agent.name=testbot", "generate.max_interval=1d"))
+    bench.add_crawl()
+    order: dict[str, object] = {"command": "dedup", "settings": {"generate.min_interval": "2d"}}
+    both = {**order, "settings": {"generate.min_interval": "2d", "generate.max_interval": "3d"}}
+
+    refused = await bench.client.post("/v1/crawls/news/jobs", both)
+    got = await bench.client.post("/v1/crawls/news/jobs", order)
+    await until(lambda: bench.jobs.reap(), within=120)
+
+    assert (refused.status, refused.json["where"]) == (422, "/settings")
+    assert "generate.min_interval is now generate.max_interval" in refused.json["detail"]
+    assert bench.jobs.one("news", got.json["id"]).state == "succeeded"
+    log = (await bench.client.get(f"/v1/crawls/news/jobs/{got.json['id']}/log")).body.decode()
+    assert "generate.min_interval is now generate.max_interval (SCOTER_GENERATE__MIN_INTERVAL)" in log
+    assert "generate.min_interval" not in (await bench.client.get("/v1/commands")).body.decode()
+
+
 def test_every_command_for_batch_crawls_is_a_job_or_says_why_not() -> None:
     live = {*COMMANDS["Live service"], *COMMANDS["Check rules"], *COMMANDS["Set up"], *COMMANDS["Try it out"]}
 

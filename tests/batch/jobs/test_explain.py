@@ -213,7 +213,7 @@ def test_duplicates_and_inlinks_are_shown(crawl: CrawlDir) -> None:
 def test_url_is_looked_up_in_its_normalised_form(crawl: CrawlDir) -> None:
     write_crawldb(crawl, [datum("http://a.org/x?a=1&b=2")])
 
-    found, _ = told(crawl, "http://a.org/x?b=2&a=1", "urlnormalizer.order=querystring")
+    found, _ = told(crawl, "http://a.org/x?b=2&a=1", "urlnormalizer.normalizers=querystring")
 
     assert found.url.text == "http://a.org/x?a=1&b=2"
     assert found.record is not None

@@ -38,7 +38,7 @@ def test_segment_holds_each_url_once_as_a_new_record(tmp_path: Path, engine: Eng
 def test_filters_apply_only_if_requested(tmp_path: Path, engine: Engine) -> None:
     crawl = CrawlDir.create(tmp_path / "crawl", NOW)
     (tmp_path / "urls").write_text(PHOTO)
-    config = load(None, {}, ["urlfilter.order=suffix"])
+    config = load(None, {}, ["urlfilter.filters=suffix"])
     done = freegen(crawl, engine, config, [str(tmp_path / "urls")], now=NOW, filter=True)
     assert (done.segments, done.filtered) == ({}, 1)
     assert crawl.all_segments() == []

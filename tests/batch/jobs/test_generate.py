@@ -127,7 +127,7 @@ def test_filters_run_in_order_until_enough_urls_are_picked(
     monkeypatch.setattr("scoter.batch.jobs.generate.EXTRA", 1)
     bad = [known(f"http://a.org/{number}.jpg", score=10.0) for number in range(40)]
     crawl = make_crawl(tmp_path / "crawl", [*bad, *pages("b.org", 5)])
-    settings = "urlfilter.order=suffix"
+    settings = "urlfilter.filters=suffix"
     done = run(crawl, engine, settings, top_n=3)
     assert generated(crawl, done) == [{"http://b.org/0", "http://b.org/1", "http://b.org/2"}]
     assert done.skipped == {"dropped by filters": 40}
@@ -189,7 +189,7 @@ def test_fetch_time_too_far_in_the_future_is_reset_to_now(tmp_path: Path, engine
     [
         (["generate.min_score=2.0"], {}, {"http://a.org/2", "http://a.org/3"}),
         (["generate.restrict_status=fetched"], {}, {"http://a.org/2"}),
-        (["generate.min_interval=1h"], {}, {"http://a.org/3"}),
+        (["generate.max_interval=1h"], {}, {"http://a.org/3"}),
         ([], {"expr": 'status == "fetched" or metadata.lang == "en"'}, {"http://a.org/2", "http://a.org/3"}),
         ([], {"expr": "fetchTime < now - 2d"}, {"http://a.org/3"}),
     ],
@@ -211,7 +211,7 @@ def test_url_with_interval_equal_to_min_interval_is_selected(
     tmp_path: Path, engine: Engine, interval: int, is_selected: bool
 ) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known("http://a.org/", interval=interval)])
-    assert run(crawl, engine, "generate.min_interval=1h").urls == is_selected
+    assert run(crawl, engine, "generate.max_interval=1h").urls == is_selected
 
 
 @pytest.mark.parametrize(("days", "interval"), [(90, 90), (91, 81)])
@@ -234,7 +234,7 @@ def test_result_without_due_urls_counts_the_reasons(tmp_path: Path, engine: Engi
         known("http://a.org/5.jpg"),
     ]
     crawl = make_crawl(tmp_path / "crawl", rows)
-    done = run(crawl, engine, "urlfilter.order=suffix", expr='status != "gone"', top_n=5)
+    done = run(crawl, engine, "urlfilter.filters=suffix", expr='status != "gone"', top_n=5)
     assert (done.urls, done.known, done.next_due) == (0, 5, NOW + 3 * DAY)
     assert done.skipped == {
         "not due": 2,
@@ -297,7 +297,7 @@ class TestMarks:
 
 
 def test_plugin_columns_are_copied(tmp_path: Path, engine: Engine) -> None:
-    setting = 'scoring.filter_order=["opic", "depth"]'
+    setting = 'scoring.filters=["opic", "depth"]'
     columns = schemas.plugin_columns(chain("scoring", load(None, {}, [setting])))
     rows = [known("http://a.org/", depth=3, max_depth=4), known("http://b.org/", depth=1, max_depth=4)]
     crawl = make_crawl(tmp_path / "crawl", rows, extra=columns)
@@ -312,7 +312,7 @@ def test_normalising_selects_the_host_limit_and_changes_no_url(tmp_path: Path, e
     hosts = tmp_path / "hosts.txt"
     hosts.write_text("*.a.org a.org\n")
     crawl = make_crawl(tmp_path / "crawl", [*pages("w.a.org", 2), *pages("a.org", 2)])
-    settings = ["generate.max_count=2", "urlnormalizer.order=host", f"urlnormalizer.host_file={hosts}"]
+    settings = ["generate.max_count=2", "urlnormalizer.normalizers=host", f"urlnormalizer.host_file={hosts}"]
     assert run(crawl, engine, *settings).urls == 4
     done = run(crawl, engine, *settings, normalize=True)
     assert generated(crawl, done) == [{"http://a.org/0", "http://w.a.org/0"}]

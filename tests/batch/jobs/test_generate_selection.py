@@ -30,7 +30,7 @@ from scoter.engine.duckdb import DuckDbEngine
 from scoter.plugins import chain
 from scoter.store.tables import Table
 
-DEPTH = 'scoring.filter_order=["opic", "depth"]'
+DEPTH = 'scoring.filters=["opic", "depth"]'
 EXPRESSIONS = (
     "",
     "score > 0.5",
@@ -44,9 +44,9 @@ SETTINGS = st.fixed_dictionaries(
         "generate.max_count": st.sampled_from(["1", "2"]),
         "generate.count_mode": st.sampled_from(["host", "domain"]),
         "generate.min_score": st.sampled_from(["0.5", "-1.0", "2.0"]),
-        "generate.min_interval": st.sampled_from(["1d", "40d"]),
+        "generate.max_interval": st.sampled_from(["1d", "40d"]),
         "generate.restrict_status": st.sampled_from(["unfetched", "fetched"]),
-        "urlfilter.order": st.sampled_from(["suffix"]),
+        "urlfilter.filters": st.sampled_from(["suffix"]),
         "db.fetch_interval_max": st.sampled_from(["10d"]),
     },
 )
@@ -104,7 +104,7 @@ def expected(
             and (not expr or matches(compile_expr(expr), _told(row, datum), moment))
             and config.generate.restrict_status in (None, row["status"])
             and (config.generate.min_score is None or value >= config.generate.min_score)
-            and (config.generate.min_interval is None or datum.interval <= config.generate.min_interval)
+            and (config.generate.max_interval is None or datum.interval <= config.generate.max_interval)
         ):
             found.append((-value, url.key, url.text, url))
     made: list[set[str]] = [set() for _ in range(segments)]

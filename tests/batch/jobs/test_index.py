@@ -165,7 +165,7 @@ def test_noindex_is_obeyed_unless_it_is_switched_off(crawl: CrawlDir, engine: En
 
 
 def test_pages_dropped_by_a_filter_are_not_tried_again(crawl: CrawlDir, engine: Engine) -> None:
-    order = 'index.filter_order=["basic", "expression"]'
+    order = 'index.filters=["basic", "expression"]'
     result = run(crawl, engine, order, "index.filter_expr=host == 'a.org'")
 
     assert result == IndexResult(written=1, deleted=0, left_out=1)
@@ -177,7 +177,7 @@ def test_pages_dropped_by_a_filter_are_not_tried_again(crawl: CrawlDir, engine: 
 def test_changed_settings_write_all_documents_again(crawl: CrawlDir, engine: Engine) -> None:
     run(crawl, engine)
 
-    result = run(crawl, engine, 'index.filter_order=["basic", "static"]', 'index.static=["source:crawl"]')
+    result = run(crawl, engine, 'index.filters=["basic", "static"]', 'index.static=["source:crawl"]')
 
     assert result == IndexResult(written=2, deleted=0, left_out=0, rebuilt=True)
     assert {row["source"] for row in documents(crawl).values()} == {"crawl"}
@@ -226,7 +226,7 @@ def test_outlinks_are_read_only_for_the_links_filter(crawl: CrawlDir, engine: En
     run(
         crawl,
         engine,
-        'index.filter_order=["basic", "links"]',
+        'index.filters=["basic", "links"]',
         "index.links_outlinks_host_ignore=true",
     )
 

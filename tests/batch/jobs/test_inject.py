@@ -112,7 +112,7 @@ def test_first_of_several_equal_seeds_counts(crawl: CrawlDir, engine: Engine) ->
 
 def test_filters_and_normalisers_apply_unless_turned_off(crawl: CrawlDir, engine: Engine) -> None:
     photo = "http://a.org/x.jpg"
-    settings = ("urlfilter.order=suffix",)
+    settings = ("urlfilter.filters=suffix",)
     assert put(crawl, engine, photo, settings=settings).filtered == 1
     assert put(crawl, engine, photo, settings=settings, filter=False).new == 1
 
@@ -152,7 +152,7 @@ def test_applied_segments_stay_applied(tmp_path: Path, engine: Engine) -> None:
 def test_plugins_score_seeds_and_their_columns_are_kept(tmp_path: Path, engine: Engine) -> None:
     # given a crawldb from before the plug-in
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
-    settings = ('scoring.filter_order=["opic","depth"]',)
+    settings = ('scoring.filters=["opic","depth"]',)
     columns = schemas.plugin_columns(chain("scoring", load(None, {}, settings)))
 
     put(crawl, engine, f"{B}\t_maxdepth_=3", settings=settings)
@@ -173,7 +173,7 @@ def test_filter_normalize_all_rewrites_the_whole_crawldb(tmp_path: Path, engine:
         "http://a.org/?PHPSESSID=ffffffffffffffffffffffffffffffff", score=3.0, fetch_time=NOW + timedelta(days=60)
     )
     crawl = make_crawl(tmp_path / "crawl", [first, second, unfetched, known("http://b.org/x.jpg"), known(C)])
-    settings = ("urlfilter.order=suffix", "urlnormalizer.order=regex")
+    settings = ("urlfilter.filters=suffix", "urlnormalizer.normalizers=regex")
 
     done = put(crawl, engine, C, settings=settings, filter_normalize_all=True)
 

@@ -193,7 +193,7 @@ def test_inlink_limit_prefers_known_links_then_the_first_by_source(crawl: CrawlD
 def test_new_links_are_filtered_unless_turned_off(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
     rules = tmp_path / "rules.txt"
     rules.write_text("-^http://c\n-^http://b\n+.\n")
-    settings = ("urlfilter.order=['regex']", f"urlfilter.regex_file={str(rules)!r}")
+    settings = ("urlfilter.filters=['regex']", f"urlfilter.regex_file={str(rules)!r}")
     links = [link(A, C), link(B, D), link(A, D), link("http://e.org/", D)]
     write_segment(crawl, "1", pages=[page(A), page(B), page("http://e.org/")], links=links)
 
@@ -212,7 +212,7 @@ def test_targets_and_sources_with_the_same_normal_form_are_merged(crawl: CrawlDi
     write_linkdb(crawl, {D: [(sources[0], "of an older page")]})
     write_segment(crawl, "1", pages=[page(sources[1])], links=[link(sources[1], target) for target in targets])
 
-    invert(crawl, engine, "urlnormalizer.order=['querystring']")
+    invert(crawl, engine, "urlnormalizer.normalizers=['querystring']")
 
     assert linkdb(crawl) == {targets[1]: [(sources[0], "")]}
 

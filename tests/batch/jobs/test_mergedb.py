@@ -81,9 +81,9 @@ def test_urls_are_normalised_and_filtered_if_requested(crawls: list[CrawlDir], e
     rules = tmp_path / "rules.txt"
     rules.write_text("-^http://b\n+.\n")
     settings = (
-        "urlfilter.order=['regex']",
+        "urlfilter.filters=['regex']",
         f"urlfilter.regex_file={str(rules)!r}",
-        "urlnormalizer.order=['querystring']",
+        "urlnormalizer.normalizers=['querystring']",
     )
     write_crawldb(crawls[0], [fetched(f"{A}?b&a", ago=DAY, score=2.0), fetched(f"{A}?a&b", ago=2 * DAY), datum(B)])
     write_crawldb(crawls[1], [fetched(f"{A}?a&b", ago=3 * DAY, metadata=[("k", "v")])])
@@ -111,7 +111,7 @@ def test_urls_with_the_same_normal_form_merge_their_metadata_across_crawls(
     write_crawldb(crawls[1], [fetched(spellings[3], ago=5 * DAY, metadata=[("k", "5"), ("l", "5")]), datum(B)])
     write_crawldb(crawls[2], [fetched(B, ago=DAY, metadata=[("b", "c")])])
 
-    found = merged(crawls, engine, "urlnormalizer.order=['querystring']", normalize=True)
+    found = merged(crawls, engine, "urlnormalizer.normalizers=['querystring']", normalize=True)
 
     assert found.keys() == {spellings[0], B}
     assert found[spellings[0]]["score"] == 2.0

@@ -52,7 +52,7 @@ def test_limit_applies_to_all_linkdbs_together(crawls: list[CrawlDir], engine: E
 def test_links_from_and_to_filtered_urls_are_dropped(crawls: list[CrawlDir], engine: Engine, tmp_path: Path) -> None:
     out = crawl_at(tmp_path / "out")
     (tmp_path / "rules.txt").write_text("-^http://d\n+.\n")
-    settings = ["urlfilter.order=['regex']", f"urlfilter.regex_file={str(tmp_path / 'rules.txt')!r}"]
+    settings = ["urlfilter.filters=['regex']", f"urlfilter.regex_file={str(tmp_path / 'rules.txt')!r}"]
 
     mergelinkdb(out, crawls, engine, load(None, {}, settings), now=NOW, filter=True)
 

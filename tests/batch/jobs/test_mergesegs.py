@@ -199,9 +199,9 @@ def test_slices_hold_the_given_number_of_pages_with_all_their_rows(crawl: CrawlD
 def test_redirect_targets_are_normalised_and_filtered(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("-^http://b\n+.\n")
     settings = (
-        "urlfilter.order=['regex']",
+        "urlfilter.filters=['regex']",
         f"urlfilter.regex_file={str(tmp_path / 'rules.txt')!r}",
-        "urlnormalizer.order=['querystring']",
+        "urlnormalizer.normalizers=['querystring']",
     )
 
     def moved(url: str, target: str) -> Row:
@@ -224,9 +224,9 @@ def test_redirect_targets_are_normalised_and_filtered(crawl: CrawlDir, engine: E
 def test_urls_are_normalised_and_filtered_if_requested(crawl: CrawlDir, engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_text("-^http://[cd]\n+.\n")
     settings = [
-        "urlfilter.order=['regex']",
+        "urlfilter.filters=['regex']",
         f"urlfilter.regex_file={str(tmp_path / 'rules.txt')!r}",
-        "urlnormalizer.order=['querystring']",
+        "urlnormalizer.normalizers=['querystring']",
     ]
     untidy, tidy = f"{A}?b&a", f"{A}?a&b"
     older = segment_of(crawl, "1", {tidy: b"1", B: b"b"})

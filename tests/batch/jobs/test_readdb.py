@@ -35,7 +35,7 @@ from scoter.errors import UserError
 from scoter.plugins import Column, chain
 
 CONFIG = load(None, {}, ["db.stats_score_quantiles=[0.5, 1.0]"])
-DEEP = load(None, {}, ['scoring.filter_order=["opic", "depth"]'])
+DEEP = load(None, {}, ['scoring.filters=["opic", "depth"]'])
 EARLY = datetime(2020, 1, 1, tzinfo=UTC)
 
 
@@ -115,7 +115,7 @@ def test_record_is_found_by_any_spelling_of_its_url(crawl: CrawlDir) -> None:
 
 
 def test_record_has_the_columns_of_active_plugins_stored_or_not(tmp_path: Path) -> None:
-    active = load(None, {}, ["scoring.filter_order=depth"])
+    active = load(None, {}, ["scoring.filters=depth"])
     names = [column.name for column in schemas.plugin_columns(chain("scoring", active))]
     crawl = crawl_at(tmp_path / "crawl")
     write_crawldb(crawl, [datum("http://a.org/")])

@@ -232,7 +232,11 @@ def test_filters_and_normalisers_apply_unless_turned_off(
 ) -> None:
     rules = tmp_path / "rules"
     rules.write_text("-secret\n+.\n")
-    ruled = ('urlfilter.order=["regex"]', f'urlfilter.regex_file="{rules}"', 'urlnormalizer.order=["querystring"]')
+    ruled = (
+        'urlfilter.filters=["regex"]',
+        f'urlfilter.regex_file="{rules}"',
+        'urlnormalizer.normalizers=["querystring"]',
+    )
     web.files = {f"{HOST}/sitemap.xml": listing("/secret", "/a?c=2&amp;b=1")}
     assert read(crawl, engine, web, settings=ruled).filtered == 1
     assert urls_of(crawl) == {f"{HOST}/a?b=1&c=2"}

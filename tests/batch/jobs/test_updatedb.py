@@ -188,7 +188,7 @@ def test_gone_and_orphaned_urls_are_purged_if_configured(engine: Engine, tmp_pat
 def test_filters_apply_to_all_inputs(engine: Engine, tmp_path: Path) -> None:
     rules = tmp_path / "rules.txt"
     rules.write_text("-drop\n+.\n")
-    config = load(overrides=['urlfilter.order=["regex"]', f"urlfilter.regex_file={rules}"])
+    config = load(overrides=['urlfilter.filters=["regex"]', f"urlfilter.regex_file={rules}"])
     crawl = make_crawl(tmp_path / "crawl", [known(A), known(A + "drop")])
     segment = make_segment(
         crawl,
@@ -206,7 +206,7 @@ def test_newest_record_of_urls_with_the_same_normal_form_is_kept(engine: Engine,
     rules.write_text(
         "<regex-normalize><regex><pattern>//z\\.</pattern><substitution>//a.</substitution></regex></regex-normalize>"
     )
-    config = load(overrides=['urlnormalizer.order=["regex"]', f"urlnormalizer.regex_file={rules}"])
+    config = load(overrides=['urlnormalizer.normalizers=["regex"]', f"urlnormalizer.regex_file={rules}"])
     moved = "http://z.example/"
     crawl = make_crawl(tmp_path / "crawl", [known(A, score=1.0), known(moved, score=7.0, fetch_time=NOW)])
     segment = make_segment(crawl, fetches=[fetch(B)], links=[link(B, moved, 0.5), link(B, A, 0.25)])
@@ -231,7 +231,7 @@ def test_only_the_best_links_up_to_the_limit_count(engine: Engine, tmp_path: Pat
 
 def test_column_of_a_plugin_added_later_is_stored(engine: Engine, tmp_path: Path) -> None:
     crawl = make_crawl(tmp_path / "crawl", [known(A)])
-    config = load(overrides=['scoring.filter_order=["depth", "opic"]'])
+    config = load(overrides=['scoring.filters=["depth", "opic"]'])
     extra = plugin_columns(chain("scoring", config))
     segment = make_segment(crawl, fetches=[fetch(A)], links=[link(A, B, depth=4, max_depth=9)], extra=extra)
 
@@ -302,10 +302,10 @@ def row_by_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 @pytest.mark.parametrize(
     "overrides",
     [
-        ["db.fetch_schedule_class=slow"],
-        ["db.fetch_schedule_class=slow", 'scoring.filter_order=["slow-depth", "slow-opic"]'],
-        ['scoring.filter_order=["opic", "slow-depth"]'],
-        ['scoring.filter_order=["slow-opic", "watching", "depth"]', "db.update_max_inlinks=2"],
+        ["db.schedule=slow"],
+        ["db.schedule=slow", 'scoring.filters=["slow-depth", "slow-opic"]'],
+        ['scoring.filters=["opic", "slow-depth"]'],
+        ['scoring.filters=["slow-opic", "watching", "depth"]', "db.update_max_inlinks=2"],
     ],
     ids=["schedule", "everything", "one after a column face", "one between"],
 )

@@ -29,19 +29,19 @@ A, B = b"a" * 16, b"b" * 16
 CONFIGURATIONS = {
     "default, opic": [],
     "failed parses marked": ["parse.delete_failed_parse=true"],
-    "adaptive, opic": ["db.fetch_schedule_class=adaptive", "parse.delete_failed_parse=true"],
+    "adaptive, opic": ["db.schedule=adaptive", "parse.delete_failed_parse=true"],
     "mime-adaptive, depth and opic": [
-        "db.fetch_schedule_class=mime-adaptive",
-        'scoring.filter_order=["depth", "opic"]',
+        "db.schedule=mime-adaptive",
+        'scoring.filters=["depth", "opic"]',
         'db.parsemeta_to_crawldb=["lang"]',
     ],
     "adaptive without sync, no scoring": [
-        "db.fetch_schedule_class=adaptive",
+        "db.schedule=adaptive",
         "db.fetch_schedule_adaptive_sync_delta=false",
-        "scoring.filter_order=[]",
+        "scoring.filters=[]",
     ],
     "orphan, metadata of links": [
-        'scoring.filter_order=["opic", "orphan", "urlmeta"]',
+        'scoring.filters=["opic", "orphan", "urlmeta"]',
         'scoring.urlmeta_tags=["lang"]',
     ],
 }

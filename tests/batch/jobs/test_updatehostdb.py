@@ -354,7 +354,9 @@ def test_filters_and_normalisers_decide_what_counts(engine: Engine, crawl: Crawl
     rules = tmp_path / "rules.txt"
     rules.write_text("-\\.png$\n+.\n")
     write_crawldb(crawl, [datum(A), datum(f"{A}a.png"), datum("http://b.org/x.png")])
-    config = load(overrides=["hostdb.url_filter=true", 'urlfilter.order=["regex"]', f'urlfilter.regex_file="{rules}"'])
+    config = load(
+        overrides=["hostdb.url_filter=true", 'urlfilter.filters=["regex"]', f'urlfilter.regex_file="{rules}"']
+    )
 
     update(crawl, engine, config)
 
@@ -395,7 +397,7 @@ def test_plugin_gets_the_records_of_each_host_and_gives_metadata(engine: Engine,
     crawl = crawl_at(tmp_path / "crawl")
     write_crawldb(crawl, [datum(f"{A}x", "fetched"), datum(f"{A}y", "gone"), datum(B, "unfetched")])
 
-    update(crawl, engine, load(overrides=['hostdb.crawldatum_processors=["statuses"]']), checks=NO_LOOKUPS)
+    update(crawl, engine, load(overrides=['hostdb.processors=["statuses"]']), checks=NO_LOOKUPS)
 
     found = hosts_of(crawl)
     assert found["a.org"]["metadata"] == {"seen": "a.org /x:fetched /y:gone"}

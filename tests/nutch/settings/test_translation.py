@@ -43,19 +43,19 @@ def test_real_site_file_becomes_a_loadable_configuration(tmp_path: Path) -> None
     assert config.http.timeout.total_seconds() == 30
     assert config.generate.mark_age.days == 7
     assert config.generate.partition_mode == "domain"
-    assert config.db.fetch_schedule_class == "adaptive"
-    assert config.db.signature_class == "text-profile"
+    assert config.db.schedule == "adaptive"
+    assert config.db.signature == "text-profile"
     assert config.db.max_outlinks_per_page is None
     assert config.link.analyze_damping_factor == 0.85
     assert config.parse.extractor == "resiliparse"
     assert config.parse.parsers == ("html", "text", "feed", "xml", "pdf", "office", "zip", "image")
-    assert config.urlfilter.order == ("domain", "regex", "validator")
+    assert config.urlfilter.filters == ("domain", "regex", "validator")
     assert config.urlfilter.exemptions == ("ignoreexempt",)
     assert config.urlfilter.regex_file == tmp_path / "my-regex-urlfilter.txt"
-    assert config.urlnormalizer.order == ("pass", "regex", "basic")
+    assert config.urlnormalizer.normalizers == ("pass", "regex", "basic")
     assert config.fetch.protocols == ("http",)
-    assert config.scoring.filter_order == ("depth", "opic")
-    assert config.index.filter_order == ("basic", "anchor", "more", "language")
+    assert config.scoring.filters == ("depth", "opic")
+    assert config.index.filters == ("basic", "anchor", "more", "language")
     assert config.index.writers == ("solr",)
     assert config.index.static == ("source:my crawl", "kind:web")
 
@@ -99,7 +99,7 @@ def test_properties_without_counterpart_are_listed_with_reasons() -> None:
         (
             "urlnormalizer.order",
             "org.apache.nutch.net.urlnormalizer.regex.RegexURLNormalizer com.example.Mine",
-            "urlnormalizer.order",
+            "urlnormalizer.normalizers",
             '["regex"]',
         ),
         ("moreIndexingFilter.mapMimeTypes.field", "format", "index.more_map_mime_types_field", '"format"'),
@@ -126,14 +126,14 @@ def test_value_is_translated_with_its_unit(nutch: str, value: str, setting: str,
 def test_included_plugins_become_chains(includes: str, chain: tuple[str, ...]) -> None:
     rows = {row.setting: row.value for row in _imported(**{"plugin.includes": includes}).translated}
 
-    assert sorted(rows["urlfilter.order"].strip("[]").replace('"', "").split(", ")) == sorted(chain)
+    assert sorted(rows["urlfilter.filters"].strip("[]").replace('"', "").split(", ")) == sorted(chain)
 
 
 def test_automaton_rules_are_kept() -> None:
     imported = _imported(**{"plugin.includes": "urlfilter-automaton", "urlfilter.automaton.file": "rules.txt"})
 
     assert {row.setting: row.value for row in imported.translated} == {
-        "urlfilter.order": '["automaton"]',
+        "urlfilter.filters": '["automaton"]',
         "urlfilter.automaton_file": '"rules.txt"',
     }
 
@@ -193,8 +193,8 @@ def test_scoring_filters_are_translated() -> None:
     imported = _imported(**{"plugin.includes": "scoring-(opic|depth|link|metadata|orphan|similarity)|urlmeta"})
 
     assert [(row.setting, row.value) for row in imported.translated] == [
-        ("scoring.filter_order", '["opic", "depth", "link", "metadata", "orphan", "similarity", "urlmeta"]'),
-        ("index.filter_order", '["urlmeta"]'),
+        ("scoring.filters", '["opic", "depth", "link", "metadata", "orphan", "similarity", "urlmeta"]'),
+        ("index.filters", '["urlmeta"]'),
     ]
     assert not imported.untranslated
 

@@ -34,7 +34,7 @@ BODY = """<!DOCTYPE html>
 """
 CONFIG = """
 [parse]
-filter_order = ["headings", "metatags", "language", "regex", "creativecommons", "reltag", "naivebayes"]
+filters = ["headings", "metatags", "language", "regex", "creativecommons", "reltag", "naivebayes"]
 headings_multivalued = true
 
 [plugin.parsefilter-regex]
@@ -62,7 +62,7 @@ ALL = {
 
 def _chain(config: Config) -> Sequence[tuple[str, Any]]:
     made: list[tuple[str, Any]] = []
-    for name in config.parse.filter_order:
+    for name in config.parse.filters:
         kind: Any = ALL[name]
         declared = getattr(kind, "Settings", None)
         settings = None if declared is None else plugin_settings(config, f"parsefilter-{name}", declared)

@@ -120,7 +120,7 @@ def generate(
         expression=compile_expr(wanted.expr, schemas.expression_columns(columns)) if wanted.expr else None,
         status=config.generate.restrict_status,
         min_value=config.generate.min_score,
-        max_interval=config.generate.min_interval,
+        max_interval=config.generate.max_interval,
     )
     traps = open_traps(crawl, config, now)
     chains = UrlChains.from_config(config, "generate_host_count", filter=wanted.filter, normalize=wanted.normalize)

@@ -329,7 +329,7 @@ def _kept(tables: Mapping[str, Rows]) -> Rows:
 
 def _settings_digest(config: Config, plan: WriterPlan) -> str:
     """Return a digest of the settings that documents and their places depend on."""
-    names = (*config.index.writers, *config.index.filter_order)
+    names = (*config.index.writers, *config.index.filters)
     tables = {
         name: {key: given.value for key, given in table.items() if not name.startswith("indexwriter") or _matters(key)}
         for name, table in config.plugin.items()

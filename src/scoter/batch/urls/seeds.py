@@ -259,8 +259,8 @@ def seed_hosts(seeds: Iterable[str]) -> set[str]:
 
 def with_scope(config: Config, crawl: CrawlDir) -> Config:
     """Return the configuration with the crawl's scope filter added, if the crawl has a scope."""
-    if SCOPE_FILTER in config.urlfilter.order or not (crawl.path / SCOPE_FILE).is_file():
+    if SCOPE_FILTER in config.urlfilter.filters or not (crawl.path / SCOPE_FILE).is_file():
         return config
     file = Path(local_file(str(crawl.path / SCOPE_FILE), refresh=True))
-    chain = replace(config.urlfilter, order=(*config.urlfilter.order, SCOPE_FILTER), scope_file=file.absolute())
+    chain = replace(config.urlfilter, filters=(*config.urlfilter.filters, SCOPE_FILTER), scope_file=file.absolute())
     return replace(config, urlfilter=chain)

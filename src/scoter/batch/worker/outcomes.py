@@ -93,7 +93,7 @@ class OutcomeWriter:
         self._clock = clock
         self._extra = tuple(extra)
         self._interval = int(config.db.fetch_interval_default.total_seconds())
-        self._keeps_type = config.db.fetch_schedule_class == "mime-adaptive"
+        self._keeps_type = config.db.schedule == "mime-adaptive"
         self._depth = fetch.follow_outlinks_depth if parses else None
         self._recent = RecentUrls(max(fetch.redirect_dedupcache_size, 100_000 if self._depth else 0))
         age = fetch.redirect_dedupcache_age

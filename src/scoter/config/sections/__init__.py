@@ -90,6 +90,12 @@ def fields() -> Mapping[str, Field]:
     return {field.name: field for field in _fields()}
 
 
+@lru_cache(maxsize=1)
+def former_names() -> Mapping[str, str]:
+    """Return the names that settings had in earlier versions, with those they have now."""
+    return {former: field.name for field in fields().values() for former in field.setting.formerly}
+
+
 def _fields() -> Iterator[Field]:
     for section, struct in SECTIONS.items():
         yield from fields_of(section, struct)

@@ -49,7 +49,12 @@ class GenerateSettings(Section, frozen=True):
         nutch_unit="ms",
     )
     min_score: float | None = setting(0.0, "URLs with a lower sort value are left out.", nutch=SAME_NAME)
-    min_interval: timedelta | None = setting(None, "URLs with a longer fetch interval are left out.", nutch=SAME_NAME)
+    max_interval: timedelta | None = setting(
+        None,
+        "URLs with a longer fetch interval are left out.",
+        nutch=("generate.min.interval",),
+        formerly=("generate.min_interval",),
+    )
     restrict_status: _Status | None = setting(None, "Select only URLs with this status.", nutch=SAME_NAME, none="any")
     hostdb: Path | None = setting(
         None,
@@ -95,10 +100,11 @@ class CrawldbSettings(Section, frozen=True):
     fetch_retry_max: int = setting(
         3, "Transient failures after which a URL counts as gone.", nutch=SAME_NAME, at_least=0, at_most=127
     )
-    fetch_schedule_class: str = setting(
+    schedule: str = setting(
         "default",
         "Fetch schedule: default, adaptive, mime-adaptive, or a plug-in.",
-        nutch=SAME_NAME,
+        nutch=("db.fetch.schedule.class",),
+        formerly=("db.fetch_schedule_class",),
         example='"adaptive"',
     )
     fetch_schedule_adaptive_inc_rate: float = setting(
@@ -214,10 +220,11 @@ class CrawldbSettings(Section, frozen=True):
         False, "Divide a page's score by all its links, not only by those kept.", nutch=SAME_NAME
     )
 
-    signature_class: str = setting(
+    signature: str = setting(
         "md5",
         "Signature: md5 of the body; text-md5, text-profile or simhash of title and text; or a plug-in.",
-        nutch=SAME_NAME,
+        nutch=("db.signature.class",),
+        formerly=("db.signature_class",),
         example='"text-profile"',
     )
     signature_text_profile_min_token_len: int = setting(

@@ -95,4 +95,6 @@ class SitemapSettings(Section, frozen=True):
 class PublisherSettings(Section, frozen=True):
     """Publishers, which report the start, progress and end of a fetch."""
 
-    order: tuple[str, ...] = setting((), "Active publishers.", nutch=SAME_NAME, example='["file"]')
+    publishers: tuple[str, ...] = setting(
+        (), "Active publishers.", nutch=("publisher.order",), formerly=("publisher.order",), example='["file"]'
+    )

@@ -49,10 +49,11 @@ class LinkSettings(Section, frozen=True):
 class ScoringSettings(Section, frozen=True):
     """The scoring filters and their options."""
 
-    filter_order: tuple[str, ...] = setting(
+    filters: tuple[str, ...] = setting(
         ("opic",),
         "Active scoring filters, in order.",
-        nutch=SAME_NAME,
+        nutch=("scoring.filter.order",),
+        formerly=("scoring.filter_order",),
         example='["opic", "depth"]',
         departs="Nutch runs the active plug-ins in any order if it is empty",
     )
@@ -139,4 +140,9 @@ class HostdbSettings(Section, frozen=True):
     percentiles: tuple[int, ...] = setting(
         (50, 75, 95, 99), "Percentiles to store.", nutch=SAME_NAME, at_least=0, at_most=100
     )
-    crawldatum_processors: tuple[str, ...] = setting((), "Plug-ins that aggregate more data per host.", nutch=SAME_NAME)
+    processors: tuple[str, ...] = setting(
+        (),
+        "Plug-ins that aggregate more data per host.",
+        nutch=("hostdb.crawldatum.processors",),
+        formerly=("hostdb.crawldatum_processors",),
+    )

@@ -23,8 +23,12 @@ class ParseSettings(Section, frozen=True):
         "declare; `image/*` is a family of types, `*/*` every other type.",
         example='["application/pdf=command,pdf", "*/*=text"]',
     )
-    filter_order: tuple[str, ...] = setting(
-        (), "Active parse filters, in order.", nutch=("htmlparsefilter.order",), example='["metatags", "headings"]'
+    filters: tuple[str, ...] = setting(
+        (),
+        "Active parse filters, in order.",
+        nutch=("htmlparsefilter.order",),
+        formerly=("parse.filter_order",),
+        example='["metatags", "headings"]',
     )
     timeout: timedelta | None = setting(
         timedelta(seconds=30), "Maximum time for parsing one page.", nutch=("parser.timeout",)
@@ -145,10 +149,11 @@ class LanguageSettings(Section, frozen=True):
 class IndexSettings(Section, frozen=True):
     """Documents for the search back ends: filters, writers and what is deleted."""
 
-    filter_order: tuple[str, ...] = setting(
+    filters: tuple[str, ...] = setting(
         ("basic", "anchor", "more", "language", "about"),
         "Active indexing filters, in order.",
         nutch=("indexingfilter.order",),
+        formerly=("index.filter_order",),
         example='["basic", "anchor"]',
         departs="the filters that search uses",
     )

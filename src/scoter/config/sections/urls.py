@@ -9,10 +9,11 @@ from scoter.config.settings import SAME_NAME, Section, setting
 class UrlFilterSettings(Section, frozen=True):
     """URL filters: a URL is kept if every filter keeps it."""
 
-    order: tuple[str, ...] = setting(
+    filters: tuple[str, ...] = setting(
         ("validator", "suffix"),
         "Active URL filters, in order.",
-        nutch=SAME_NAME,
+        nutch=("urlfilter.order",),
+        formerly=("urlfilter.order",),
         example='["regex", "validator"]',
         departs="Nutch runs the active plug-ins in any order if it is empty",
     )
@@ -70,10 +71,11 @@ def _scope(scope: str) -> Path | None:
 class UrlNormalizerSettings(Section, frozen=True):
     """URL normalisers: each rewrites the result of the one before."""
 
-    order: tuple[str, ...] = setting(
+    normalizers: tuple[str, ...] = setting(
         ("basic",),
         "Active URL normalisers, in order.",
-        nutch=SAME_NAME,
+        nutch=("urlnormalizer.order",),
+        formerly=("urlnormalizer.order",),
         example='["basic", "regex"]',
         departs="the rules of Nutch's regex normaliser do not suit every crawl",
     )

@@ -59,7 +59,7 @@ class RabbitmqPublisher:
     ) -> None:
         settings: RabbitmqEventSettings = setup.settings or RabbitmqEventSettings()
         if sender is None:
-            require("pika", "publisher rabbitmq", "publisher.order", "rabbitmq")
+            require("pika", "publisher rabbitmq", "publisher.publishers", "rabbitmq")
             silent("pika")
             sender = AmqpPublisher.of(settings, _OWNER)
         self._sender = sender

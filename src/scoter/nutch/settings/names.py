@@ -14,11 +14,11 @@ _TIKA = "Tika is not used; each type has its own parser"
 _RABBIT = "see [plugin.publisher-rabbitmq]: "
 _BAYES = "configure the parse filter naivebayes in [plugin.parsefilter-naivebayes]: "
 _FIELDS = "the parse filter regex reads its rules from a file; see file in [plugin.parsefilter-regex]"
-_PACKAGES = "plug-ins are installed packages; settings such as urlfilter.order activate them"
+_PACKAGES = "plug-ins are installed packages; settings such as urlfilter.filters activate them"
 _GUARD = "the address guard is always on; see fetch.allow_networks"
 _RULES = "rules are in a file, which an import writes; see "
 _BROWSER = "only Chromium is supported, without a driver; see [browser]"
-_SCOPES = "there is one chain for all scopes; see urlnormalizer.order"
+_SCOPES = "there is one chain for all scopes; see urlnormalizer.normalizers"
 _SCREENSHOTS = "rendered pages are stored as HTML, without screenshots"
 _GEOIP = "the filter geoip reads a database file; see [plugin.indexingfilter-geoip]"
 _FUNCTIONS = "the filter arbitrary calls Python functions; see [plugin.indexingfilter-arbitrary]"
@@ -31,7 +31,7 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
     "fetcher.threads.start.delay": "requests are not threads",
     "fetcher.threads.timeout.divisor": "set the time itself: fetch.hung_after",
     "fetcher.follow.outlinks.depth.divisor": "has no effect in Nutch either",
-    "fetcher.publisher": "publishers are active if publisher.order names them",
+    "fetcher.publisher": "publishers are active if publisher.publishers names them",
     "http.auth.file": "the file format differs; see http.auth_file",
     "http.useHttp11": "HTTP/1.1 is always supported; see http.http2",
     "http.accept.charset": "the header is obsolete (RFC 9110 12.5.2); http.headers can send it",
@@ -62,8 +62,8 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
     "scoring.similarity.model": "cosine is the only one",
     "plugin.folders": _PACKAGES,
     "plugin.auto-activation": _PACKAGES,
-    "plugin.includes": "settings such as urlfilter.order activate plug-ins; an import translates this property",
-    "plugin.excludes": "settings such as urlfilter.order activate plug-ins; an import leaves these out",
+    "plugin.includes": "settings such as urlfilter.filters activate plug-ins; an import translates this property",
+    "plugin.excludes": "settings such as urlfilter.filters activate plug-ins; an import leaves these out",
     "urlnormalizer.basic.host.idn": "hosts are always in ASCII, as in the URL standard",
     "urlnormalizer.basic.host.idna2008": "the URL standard's IDNA processing is used",
     "nutch.jexl.disable.sandbox": "expressions cannot run code",
@@ -111,12 +111,12 @@ FAMILIES: Final[Mapping[str, str]] = {
 
 # Values that cannot be derived from a class name.
 WORDS: Final[Mapping[str, Mapping[str, str]]] = {
-    "db.fetch_schedule_class": {
+    "db.schedule": {
         "org.apache.nutch.crawl.DefaultFetchSchedule": "default",
         "org.apache.nutch.crawl.AdaptiveFetchSchedule": "adaptive",
         "org.apache.nutch.crawl.MimeAdaptiveFetchSchedule": "mime-adaptive",
     },
-    "db.signature_class": {
+    "db.signature": {
         "org.apache.nutch.crawl.MD5Signature": "md5",
         "org.apache.nutch.crawl.TextMD5Signature": "text-md5",
         "org.apache.nutch.crawl.TextProfileSignature": "text-profile",
@@ -141,13 +141,13 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         for name in ("htmlunit", "selenium", "interactiveselenium")
     },
     **{
-        f"urlfilter-{name}": (("urlfilter.order", name),)
+        f"urlfilter-{name}": (("urlfilter.filters", name),)
         for name in ("regex", "automaton", "prefix", "suffix", "domain", "domaindenylist", "fast", "validator")
     },
-    "urlfilter-domainblacklist": (("urlfilter.order", "domaindenylist"),),
+    "urlfilter-domainblacklist": (("urlfilter.filters", "domaindenylist"),),
     "urlfilter-ignoreexempt": (("urlfilter.exemptions", "ignoreexempt"),),
     **{
-        f"urlnormalizer-{name}": (("urlnormalizer.order", name),)
+        f"urlnormalizer-{name}": (("urlnormalizer.normalizers", name),)
         for name in ("basic", "regex", "pass", "ajax", "host", "protocol", "querystring", "slash")
     },
     **{f"parse-{name}": (("parse.parsers", name),) for name in ("html", "zip", "feed")},
@@ -157,25 +157,25 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "parse-js": (("parse.parsers", "script"),),
     "parse-ext": (("parse.parsers", "command"),),
-    "feed": (("parse.parsers", "feed"), ("index.filter_order", "feed")),
-    "headings": (("parse.filter_order", "headings"),),
-    "parse-metatags": (("parse.filter_order", "metatags"),),
-    "parsefilter-regex": (("parse.filter_order", "regex"),),
-    "parsefilter-naivebayes": (("parse.filter_order", "naivebayes"),),
-    "language-identifier": (("parse.filter_order", "language"), ("index.filter_order", "language")),
-    "creativecommons": (("parse.filter_order", "creativecommons"), ("index.filter_order", "creativecommons")),
-    "microformats-reltag": (("parse.filter_order", "reltag"), ("index.filter_order", "reltag")),
+    "feed": (("parse.parsers", "feed"), ("index.filters", "feed")),
+    "headings": (("parse.filters", "headings"),),
+    "parse-metatags": (("parse.filters", "metatags"),),
+    "parsefilter-regex": (("parse.filters", "regex"),),
+    "parsefilter-naivebayes": (("parse.filters", "naivebayes"),),
+    "language-identifier": (("parse.filters", "language"), ("index.filters", "language")),
+    "creativecommons": (("parse.filters", "creativecommons"), ("index.filters", "creativecommons")),
+    "microformats-reltag": (("parse.filters", "reltag"), ("index.filters", "reltag")),
     **{
-        f"index-{name}": (("index.filter_order", name),)
+        f"index-{name}": (("index.filters", name),)
         for name in ("basic", "more", "anchor", "metadata", "static", "replace", "links", "geoip", "arbitrary")
     },
-    "index-jexl-filter": (("index.filter_order", "expression"),),
-    "mimetype-filter": (("index.filter_order", "mimetype"),),
-    "subcollection": (("index.filter_order", "subcollection"),),
-    "tld": (("index.filter_order", "tld"),),
-    "urlmeta": (("scoring.filter_order", "urlmeta"), ("index.filter_order", "urlmeta")),
+    "index-jexl-filter": (("index.filters", "expression"),),
+    "mimetype-filter": (("index.filters", "mimetype"),),
+    "subcollection": (("index.filters", "subcollection"),),
+    "tld": (("index.filters", "tld"),),
+    "urlmeta": (("scoring.filters", "urlmeta"), ("index.filters", "urlmeta")),
     **{
-        f"scoring-{name}": (("scoring.filter_order", name),)
+        f"scoring-{name}": (("scoring.filters", name),)
         for name in ("opic", "depth", "link", "metadata", "orphan", "similarity")
     },
     **{f"indexer-{name}": (("index.writers", name),) for name in ("solr", "csv", "kafka", "dummy")},
@@ -183,7 +183,7 @@ PLUGINS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "indexer-opensearch-1x": (("index.writers", "opensearch"),),
     "indexer-rabbit": (("index.writers", "rabbitmq"),),
     "any23": (),
-    "publish-rabbitmq": (("publisher.order", "rabbitmq"),),
+    "publish-rabbitmq": (("publisher.publishers", "rabbitmq"),),
     "exchange-jexl": (),
     "nutch-extensionpoints": (),
     **{f"lib-{name}": () for name in ("http", "nekohtml", "xml", "regex-filter", "selenium", "htmlunit", "rabbitmq")},

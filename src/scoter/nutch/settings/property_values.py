@@ -80,7 +80,7 @@ def _number(field: Field, text: str) -> Any:
 def _items(field: Field, raw: str) -> tuple[Any, str]:
     if field.setting.nutch_unit == "lines":
         return [line.strip() for line in raw.splitlines() if line.strip()], ""
-    if not field.key.endswith(("order", "processors")):
+    if not field.setting.nutch[0].endswith((".order", ".processors")):  # Nutch's lists of classes
         # Only the value of a constant field may contain spaces.
         between = r"[,\n]+" if field.name == "index.static" else r"[,\s]+"
         words = [word.strip() for word in re.split(between, raw) if word.strip()]

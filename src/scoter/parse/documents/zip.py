@@ -60,7 +60,7 @@ class ZipParser(DocumentParser):
         """The parsers for members; parse filters run later, on all pages."""
         if self._given is not None:
             return self._given
-        return ParserChain.of(replace(self._config, parse=replace(self._config.parse, filter_order=())))
+        return ParserChain.of(replace(self._config, parse=replace(self._config.parse, filters=())))
 
 
 def member_url(archive: Url, name: str) -> Url | None:

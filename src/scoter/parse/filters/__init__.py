@@ -8,5 +8,5 @@
 - ``metadata_values``  formats and limits metadata values
 
 Filters write to ``Page.metadata``; several values of one key are separated by tabs. Filters are inactive unless
-``parse.filter_order`` names them.
+``parse.filters`` names them.
 """

