@@ -26,7 +26,8 @@ from scoter.live.kafka.messages import event_values
 from scoter.live.kafka.topic_reader import read_partition
 from scoter.live.records import Event
 
-ROLE_MODULES = {role: f"scoter.live.service.roles.{role}" for role in ("api", "worker", "fetcher")}
+_MODULES = {"api": "api", "worker": "pipeline", "fetcher": "worker"}
+ROLE_MODULES = {role: f"scoter.live.service.roles.{module}" for role, module in _MODULES.items()}
 
 
 _STOP_WITHIN = 120.0  # a role gives requests in progress and its last transactions half a minute each

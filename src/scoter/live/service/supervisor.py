@@ -33,8 +33,8 @@ from scoter.live.service.process import (
 CORE: Final = "scoter.live.service.core"
 LOOKUPS: Final = "scoter.live.service.lookup_process"
 API: Final = "scoter.live.service.roles.api"
-WORKER: Final = "scoter.live.service.roles.worker"
-FETCHER: Final = "scoter.live.service.roles.fetcher"
+WORKER: Final = "scoter.live.service.roles.pipeline"
+FETCHER: Final = "scoter.live.service.roles.worker"
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
 _MOST_DOUBLINGS: Final = 10

@@ -3,6 +3,6 @@
 - ``connections``  what roles have in common: names, connections, the dead-letter topic
 - ``sessions``  sessions that all api processes share
 - ``api``      the HTTP API
-- ``worker``   the pipeline
-- ``fetcher``  requests to the web
+- ``pipeline`` what happens to a message
+- ``worker``   requests to the web
 """
