@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help help-all setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-compiled test-install check fmt docs clean \
+.PHONY: help help-all setup dev demo test test-slow test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-compiled test-install check fmt docs site clean \
   wheel release compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps robots-gate nutch-import test-nutch nutch-fixtures replay kill-batch slow-hosts kill-live \
   kill-fetchers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster bench-viewers nginx wrk
 
@@ -189,6 +189,18 @@ docs: $(DEV) ## Generate the docs pages and the man page that come from the code
 	@$(BIN)/python -m scoter.config.docs docs/settings.md
 	@$(BIN)/python -m scoter.cli.manual docs
 	@$(BIN)/python -m scoter.cli.counterparts tests/nutch/data docs/nutch-counterparts.md
+
+# The renderer of the OpenAPI documents, and what the search needs in pages opened from files.
+SITE_TOOLS := build/site-tools
+$(SITE_TOOLS)/.ready:
+	@command -v npm >/dev/null || { apt-get update -qq && apt-get install -y -qq npm >/dev/null; }
+	@npm install --prefix $(SITE_TOOLS) --silent --no-audit --no-fund --no-package-lock --ignore-scripts swagger-ui-dist@5.35.0 iframe-worker@1.0.4
+	@touch $@
+
+site: $(DEV) $(SITE_TOOLS)/.ready ##@build Build the documentation as a site that works offline, with search, into build/site; broken links are errors (npm is installed with apt-get when run as root).
+	@$(PIP) -e '.[dev,site]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "build/site/index.html"
 
 MUTANTS ?= 40
 MUTANT_SEED ?= 1

@@ -304,3 +304,12 @@ def test_modules_named_in_the_counterparts_exist() -> None:
 
         assert len(modules) > 40, page
         assert [each for each in modules if not (ROOT / "src" / "scoter" / each).exists()] == [], page
+
+
+def test_site_has_every_page_in_its_navigation_once() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    listed = re.findall(r": ([\w-]+\.md)$", navigation, re.MULTILINE)
+
+    assert sorted(listed) == sorted({*listed})
+    assert {page.name for page in ROOT.glob("docs/*.md")} <= {*listed}
+    assert {page.name for page in ROOT.glob("*.md")} - {*listed} == {"README.md"}

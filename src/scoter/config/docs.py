@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,11 +104,19 @@ def _nutch_names(field: Field) -> str:
 
 
 def markdown_item(text: str) -> str:
-    """Return an item of a Markdown list, in lines of bounded length."""
+    """Return an item of a Markdown list, in lines of bounded length.
+
+    No line begins with what would start a list of its own:
+
+    >>> print(markdown_item("x" * 110 + " up to 127. Then"))
+    - xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx up
+      to 127. Then
+    """
+    kept = re.sub(r" (?=(?:\d+[.)]|[-+*>]|#+)(?: |$))", "\0", text)
     lines = wrap(
-        text, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        kept, _WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )
-    return "\n".join(lines)
+    return "\n".join(lines).replace("\0", " ")
 
 
 def markdown_row(*cells: str) -> str:
