@@ -115,7 +115,7 @@ def test_row_is_not_replaced_twice(store: Store) -> None:
     store.write(1)
     extend(store, 2, {FIRST: list(range(9))})
 
-    with pytest.raises(Defect, match="has not so many"):
+    with pytest.raises(Defect, match="which has fewer"):
         extend(store, 3, {FIRST: [1, 2]})
 
     assert sorted(marks(store.open())) == [1, 2, 2]

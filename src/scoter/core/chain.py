@@ -155,7 +155,7 @@ def _canonical(text: str) -> Url | None:
 
 
 def takes(method: Callable[..., object], arguments: int) -> bool:
-    """Return whether a plug-in's method takes so many arguments; some extension points offer more than older plug-ins.
+    """Return whether a method takes this number of arguments; older plug-ins may take fewer than are offered now.
 
     >>> takes(lambda url, datum: None, 2), takes(lambda url, datum: None, 3), takes(lambda *given: None, 3)
     (True, False, True)

@@ -26,7 +26,7 @@ class RuleLine(Struct, frozen=True):
         return RuleError(message, file=self.source, line=self.number, hint=hint)
 
     def words(self, count: int, expected: str) -> list[str]:
-        """Split the line into so many words."""
+        """Split the line into ``count`` words; anything else is an error."""
         words = self.text.split()
         if len(words) != count:
             raise self.error(f"expected {expected}, not {shown(self.text)}")

@@ -40,7 +40,7 @@ class TermVector(Struct, frozen=True):
 
 
 def ngrams(words: Sequence[str], shortest: int, longest: int) -> Iterator[str]:
-    """Yield every run of so many words.
+    """Yield every run of ``shortest`` to ``longest`` words.
 
     >>> list(ngrams(["a", "b", "c"], 1, 2))
     ['a', 'b', 'c', 'a b', 'b c']

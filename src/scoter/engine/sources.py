@@ -208,12 +208,12 @@ def survey(source: TableSource) -> SourceSurvey:
 
 
 def range_count(stored_bytes: int, memory_limit: int) -> int:
-    """Return how many ranges a job over so many bytes of Parquet needs to stay within its memory limit."""
+    """Return how many ranges a job over ``stored_bytes`` of Parquet needs to stay within its memory limit."""
     return max(1, min(MAX_RANGES, math.ceil(stored_bytes * GROWTH / memory_limit)))
 
 
 def sample_step(rows: int) -> int:
-    """Return the step at which to sample so many keys: small enough for even ranges, whatever the number of rows.
+    """Return the step at which to sample keys: small enough for even ranges, whatever the number of rows.
 
     >>> sample_step(500), sample_step(30_000_000)
     (1, 1000)

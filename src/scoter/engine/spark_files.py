@@ -225,7 +225,7 @@ class StoreFiles:
 
 
 def row_reader(pieces: Sequence[Sequence[_Span]], schema: Any, rows: int, positions: bool) -> Mapper:
-    """Return a function that reads the pieces whose numbers it gets, in batches of so many rows."""
+    """Return a function that reads the pieces whose numbers it gets, in batches of ``rows`` rows."""
 
     def read(batches: Iterator[Any]) -> Iterator[Any]:
         for batch in batches:
@@ -288,7 +288,7 @@ def part_writer(folder: str, name: str, schema: Any) -> Mapper:
 
 
 def _pieces(groups: Sequence[RowGroup], row_bytes: int, most: int) -> list[list[_Span]]:
-    """Return row groups as pieces of about so many bytes."""
+    """Return row groups as pieces of about ``most`` bytes."""
     starts: dict[str, int] = {}
     pieces: list[list[_Span]] = []
     room = 0

@@ -1,4 +1,4 @@
-"""How good a text is for a language model: numbers about it, and the rules that it must keep.
+"""How good a text is for a language model: numbers about it, and the rules that it must meet.
 
 The rules are those of Gopher, C4 and FineWeb; ``config/sections/corpus.py`` names the sources. Texts in scripts without
 spaces have no words that can be counted so simply: two of their letters count as one word, and the rules about words

@@ -35,11 +35,11 @@ class Shares:
         return self._used.total()
 
     def check(self, caller: str) -> None:
-        """Raise ``ShareExceeded`` if a caller uses its share."""
+        """Raise ``ShareExceeded`` if a caller has used up its share."""
         self.compare(self._used[caller])
 
     def compare(self, used: int) -> None:
-        """Raise ``ShareExceeded`` if a caller that uses so many must not have more."""
+        """Raise ``ShareExceeded`` if ``used`` is already a whole share."""
         if used >= self.most:
             raise ShareExceeded(f"you have {used} {self._what} under way, which is your share")
 

@@ -89,7 +89,7 @@ class SpellingSuggestions:
         return ((each, self._frequency(each)) for each in words)
 
     def _closest(self, word: str, candidates: Iterable[tuple[str, int]], most: int) -> str:
-        """Return the most frequent of the words with the fewest edits, if there are at most so many."""
+        """Return the most frequent of the words with the fewest edits; empty if each needs more than ``most``."""
         letters = frozenset(word)
         best: tuple[int, int, str] | None = None
         for known, documents in candidates:

@@ -33,7 +33,7 @@ class StoredRows(Struct, frozen=True):
 
 
 def is_incremental(manifest: Manifest | None, schema: Any, config: Config, changed: int) -> bool:
-    """Return whether a change of so many rows is written as a delta part; otherwise the crawldb is rewritten."""
+    """Return whether a change of ``changed`` rows is written as a delta part; otherwise the crawldb is rewritten."""
     return (
         manifest is not None
         and manifest.rows >= config.db.incremental_min_rows

@@ -227,7 +227,7 @@ class CrawlDir:
         shutil.rmtree(draft.path, ignore_errors=True)
 
     def remove_segment(self, segment: Segment) -> None:
-        """Remove a segment; one of which a kill left files is no longer a segment."""
+        """Remove a segment; what a kill leaves of it no longer counts as one."""
         if isinstance(segment.path, StorePath):
             with segment.lock("prune"):
                 self._list(set(self._listed()) - {segment.name})

@@ -35,9 +35,9 @@ BLOCK = 2**20
 _PIECE = 4
 """Blocks of a temporary file, roughly."""
 MAX_DIFFERENCES = 8
-"""Files of differences, after which the links are written anew."""
+"""Files of differences, after which all links are rewritten."""
 _SHARE = 8
-"""One in so many rows may be a difference."""
+"""At most one in this many rows may be a difference."""
 
 
 class LinkChanges(Struct, frozen=True):

@@ -109,7 +109,7 @@ def _ranks(graph: Adjacency, config: Config, algorithm: RankAlgorithm, options: 
 
 
 def _groups(crawl: CrawlDir, graph: StoredGraph, links: Adjacency, config: Config) -> NDArray[Any] | None:
-    """Return a number per node that is equal for those of which only one inlink counts; ``None`` if all count.
+    """Return a number per node; of the inlinks from nodes with the same number, only one counts; ``None`` if all count.
 
     The numbers of pages are hashes of 64 bits: two would have to collide among the inlinks of one node.
     """

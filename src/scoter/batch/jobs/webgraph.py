@@ -141,7 +141,7 @@ def _check(segments: Sequence[Segment], applied: frozenset[str]) -> None:
             hint = f"Run: scoter parse {typed(each.path.parent.parent)} {each.name}"
             raise UsageError("the segment is not parsed yet", where=str(each.path), hint=hint)
         if each.is_in(applied):
-            hint = "To build the graph anew, for example with other settings, use --rebuild."
+            hint = "To rebuild the graph, for example with other settings, use --rebuild."
             raise UsageError(f"segment {each.name} is already in the link graph", where=str(each.path), hint=hint)
 
 

@@ -22,7 +22,7 @@ def plain(value: object) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most so many characters.
+    """Return a text, shortened to at most ``most`` characters.
 
     >>> shortened("abcdef", 4), shortened("abc", 4)
     ('abc…', 'abc')

@@ -55,7 +55,7 @@ class RenewList(Struct, frozen=True, tag=True):
 
 
 class OfferPart(Struct, frozen=True, tag=True):
-    """An owner has uploaded a finished part, which shall become valid; the snapshot is about as old as the part."""
+    """An owner has uploaded a finished part and asks to make it valid; the snapshot is about as old as the part."""
 
     number: int
     token: str

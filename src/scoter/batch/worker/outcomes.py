@@ -320,7 +320,7 @@ class RecentUrls:
         self._known: dict[int, float] = {}
 
     def add(self, text: str, within: float | None = None) -> bool:
-        """Remember a text; return false if it was already remembered, within so many seconds if given."""
+        """Remember a text; return false if it was already remembered, in the last ``within`` seconds if given."""
         hashed = xxhash.xxh3_64_intdigest(text.encode())
         now = self._clock()
         since = self._known.get(hashed)

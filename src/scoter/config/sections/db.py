@@ -170,7 +170,7 @@ class CrawldbSettings(Section, frozen=True):
     )
     incremental_min_rows: int = setting(
         100_000,
-        "Crawldbs with at least so many URLs are updated by delta parts; smaller ones are rewritten as a whole.",
+        "Number of URLs from which on a crawldb is updated by delta parts; smaller ones are rewritten as a whole.",
         at_least=0,
     )
     compaction_share: float = setting(

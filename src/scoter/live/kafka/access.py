@@ -1,4 +1,4 @@
-"""API keys in Cassandra (``keys.ApiKeys``), and the ids of messages."""
+"""API keys in Cassandra (``http.api_keys.ApiKeys``), and the ids of messages."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ class _Sender:
 
 
 class FetcherPool:
-    """Connects the dispatcher of a worker to the fetchers (``workers.pool.HopMakers``)."""
+    """Connects the dispatcher of a worker to the fetchers (``fetching.pool.HopMakers``)."""
 
     restarts = 0
 

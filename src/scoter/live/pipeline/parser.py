@@ -140,7 +140,7 @@ class ResponseParser:
 
 
 def as_archived(exchange: Exchange, read: ContentSummary | None) -> Exchange:
-    """Return an exchange as its archive record shall describe it: truncated if its content coding is damaged."""
+    """Return an exchange as its archive record must describe it: truncated if its content coding is damaged."""
     if read is None or not read.is_damaged or exchange.truncation:
         return exchange
     return replace(exchange, truncation=Truncation.UNSPECIFIED)

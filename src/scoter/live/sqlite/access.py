@@ -1,4 +1,4 @@
-"""Domain rules and holds (``ports.DomainRuleStore``, ``DomainHoldStore``), and API keys (``keys.ApiKeys``)."""
+"""Domain rules and holds (``ports.DomainRuleStore``, ``DomainHoldStore``), and API keys (``http.api_keys.ApiKeys``)."""
 
 from __future__ import annotations
 

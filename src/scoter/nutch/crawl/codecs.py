@@ -68,7 +68,7 @@ def _zstd(data: bytes, limit: int) -> bytes:
 
 
 def _framed(data: bytes, limit: int, codec: str, size_of: Callable[[bytes], int]) -> bytes:
-    """Decompress Hadoop's framing of raw blocks: a length, then chunks until so many bytes are there."""
+    """Decompress Hadoop's framing of raw blocks: a length, then chunks that add up to it."""
     pieces: list[bytes] = []
     at = size = 0
     while at < len(data):

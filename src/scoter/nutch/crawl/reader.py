@@ -89,7 +89,7 @@ class CrawlReader:
         return self.counts.setdefault(part, PartCounts(left_out=Counter()))
 
     def check_metadata(self, part: str, datum: NutchDatum) -> None:
-        """Count a record of which some metadata could not be read; the rest of it is imported."""
+        """Count a record with metadata that could not be read; the rest of it is imported."""
         if datum.unread:
             left_out = self.of(part).left_out
             reason = f"in part: {datum.unread}"

@@ -145,7 +145,7 @@ class WritableReader:
         return data[start:end].decode("utf-8", "replace")
 
     def count(self, smallest: int) -> int:
-        """Return a number of elements; raise if there are not so many, each of ``smallest`` bytes or more."""
+        """Return a number of elements; raise if the rest is too short for them, at ``smallest`` bytes each."""
         found = self.int32()
         if not 0 <= found * smallest <= len(self.data) - self.at:
             raise Damage(f"there cannot be {found} elements")

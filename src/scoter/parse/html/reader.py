@@ -238,7 +238,7 @@ class HtmlReader:
             parts.language = attributes.get("lang") or attributes.get("xml:lang") or ""
 
     def _base(self, tree: LexborHTMLParser, url: Url) -> Url:
-        """Return the base URL of links before the walk has parts it."""
+        """Return the base URL of links: that of the first ``base`` element, which the walk may not have reached yet."""
         for node in () if tree.root is None else tree.root.css("base[href]"):
             attributes = node.attributes
             if "href" in attributes:  # the selector also matches an xlink:href in an svg

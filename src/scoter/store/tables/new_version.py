@@ -225,7 +225,7 @@ class NewVersion:
         for path, rows in counts.items():
             part = self._shared.get(path)
             if part is None or part.replaced + rows > part.rows:
-                raise Defect(f"positions of {rows} rows of {path}, which has not so many")
+                raise Defect(f"positions of {rows} rows of {path}, which has fewer")
             self._shared[path] = replace(part, replaced=part.replaced + rows)
         if counts:
             self._add_positions(file, sum(counts.values()), tuple(sorted(counts)))

@@ -242,7 +242,7 @@ class PartWriter:
 
 
 class RowGroupWriter:
-    """Writes record batches with a schema to a file, in row groups of so many rows; a failure removes the file.
+    """Writes record batches with a schema to a file, in row groups of ``group_rows``; a failure removes the file.
 
     Only texts and integers get dictionaries, and not ``plain`` columns, whose values are distinct.
     """
