@@ -313,3 +313,13 @@ def test_site_has_every_page_in_its_navigation_once() -> None:
     assert sorted(listed) == sorted({*listed})
     assert {page.name for page in ROOT.glob("docs/*.md")} <= {*listed}
     assert {page.name for page in ROOT.glob("*.md")} - {*listed} == {"README.md"}
+
+
+def test_every_page_begins_with_a_command() -> None:
+    for page in ROOT.glob("docs/*.md"):
+        opening = page.read_text("utf-8").partition("\n## ")[0]
+        blocks = re.findall(r"^```.*?^```", opening, re.MULTILINE | re.DOTALL)
+
+        assert re.search(r"^(?:\$ )?(?:scoter|make|curl|python|mkdir|import) ", "\n".join(blocks), re.MULTILINE), (
+            page.name
+        )

@@ -30,10 +30,11 @@ IMPORT_NAMES: Final[Mapping[str, str]] = {  # where it is not the name of the di
 
 
 def dependencies() -> set[str]:
-    """The import names of what the project and its extras depend on; dev has only what tests need."""
+    """The import names of what the project and its extras depend on, except for tests and documentation."""
     project = PROJECT["project"]
     extras = project["optional-dependencies"]
-    required = [*project["dependencies"], *(each for name in extras if name != "dev" for each in extras[name])]
+    groups = [extras[name] for name in extras if name not in ("dev", "site")]
+    required = [*project["dependencies"], *(each for group in groups for each in group)]
     names = {match[0] for each in required if (match := re.match(r"[\w-]+", each))}
     return {IMPORT_NAMES.get(name, name.replace("-", "_")) for name in names}
 

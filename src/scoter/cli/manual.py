@@ -26,8 +26,13 @@ _INTRODUCTION = """\
 
 <!-- Generated from src/scoter/cli by `make docs`; edit the help of the commands there. -->
 
-Find the command for a task. `scoter COMMAND --help` explains it, with examples; `man scoter` has all of them. Results
-go to stdout, progress and messages to stderr.
+Find the command for a task. Each explains itself, with examples, and `man scoter` has all of them:
+
+```sh
+scoter crawl --help
+```
+
+Results go to stdout, progress and messages to stderr.
 
 These options work with every command, before or after its name:
 
