@@ -199,7 +199,7 @@ $(SITE_TOOLS)/.ready:
 
 site: $(DEV) $(SITE_TOOLS)/.ready ##@build Build the documentation as a site that works offline, with search, into build/site; broken links are errors (npm is installed with apt-get when run as root).
 	@$(PIP) -e '.[dev,site]'
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "build/site/index.html"
 
 MUTANTS ?= 40

@@ -320,6 +320,6 @@ def test_every_page_begins_with_a_command() -> None:
         opening = page.read_text("utf-8").partition("\n## ")[0]
         blocks = re.findall(r"^```.*?^```", opening, re.MULTILINE | re.DOTALL)
 
-        assert re.search(r"^(?:\$ )?(?:scoter|make|curl|python|mkdir|import) ", "\n".join(blocks), re.MULTILINE), (
+        assert re.search(r"^(?:\$ )?(?:scoter|make|curl|python3?|mkdir|import) ", "\n".join(blocks), re.MULTILINE), (
             page.name
         )
