@@ -155,7 +155,7 @@ def test_cluster_backend_needs_a_role(run: Run) -> None:
     done = run("serve", *AGENT, "-D", "live.backend=cluster")
 
     assert (done.code, done.out) == (2, "")
-    assert "--role api" in done.err
+    assert "--role api, --role pipeline and --role worker" in done.err
 
 
 def test_cluster_without_its_packages_names_the_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,3 +174,33 @@ def test_unreadable_password_file_is_reported_by_name(run: Run) -> None:
 
     assert (done.code, done.out) == (2, "")
     assert "missing.txt" in done.err
+
+
+def test_former_names_of_options_and_roles_warn(run: Run) -> None:
+    done = run("serve", *AGENT, "--role", "fetcher", "--fetchers", "2")
+    both = run("serve", *AGENT, "--fetchers=2", "--workers", "3")
+
+    assert (done.code, both.code) == (2, 2)
+    assert "--fetchers is now --workers." in done.err
+    assert "--role fetcher is now --role worker." in done.err
+    assert "--role worker: a single part of the service needs" in done.err
+    assert "--fetchers: is now --workers, which is given too" in both.err
+
+
+def test_former_names_of_options_and_roles_are_not_in_the_help(run: Run) -> None:
+    shown = run("serve", "--help").out + run("generate", "--help").out
+
+    assert "[all|api|pipeline|worker]" in shown
+    assert "fetcher" not in shown
+
+
+@pytest.mark.parametrize("role", ["worker", "fetcher"])
+def test_worker_says_that_it_is_not_the_pipeline(run: Run, monkeypatch: pytest.MonkeyPatch, role: str) -> None:
+    import scoter.live.kafka.kafka as module
+
+    monkeypatch.setattr(module, "find_spec", lambda name: None)  # it does not start
+    done = run("serve", *AGENT, "-D", "live.backend=cluster", "--role", role)
+    other = run("serve", *AGENT, "-D", "live.backend=cluster", "--role", "pipeline")
+
+    assert "--role worker fetches; the pipeline is --role pipeline." in done.err
+    assert "--role worker fetches" not in other.err

@@ -18,7 +18,7 @@ SCHEMAS = ROOT / "build" / "schemas"  # of ``make test-manifests``
 COMPOSE = ROOT / "deploy" / "compose" / "compose.yaml"
 KUBERNETES = ROOT / "deploy" / "kubernetes" / "scoter.yaml"
 VERSION = "1.31"  # of Kubernetes
-ROLES = {"api", "worker", "fetcher"}
+ROLES = {"api", "pipeline", "worker"}
 
 
 def compose() -> dict[str, Any]:
@@ -54,15 +54,15 @@ def test_settings_of_compose_and_kubernetes_are_valid() -> None:
     assert (found.live.backend, found.kafka.security) == ("cluster", "sasl-tls")
 
 
-def test_compose_starts_every_role_and_only_fetchers_reach_the_web() -> None:
+def test_compose_starts_every_role_and_only_workers_reach_the_web() -> None:
     services = compose()["services"]
     for role in ROLES:
         assert services[role]["command"][:4] == ["scoter", "serve", "--role", role]
     networks = compose()["networks"]
     assert set(networks) == {name for each in services.values() for name in each["networks"]}
     assert {name for name, each in networks.items() if each.get("internal")} == {"broker", "database"}
-    assert [name for name, each in services.items() if "web" in each["networks"]] == ["fetcher"]
-    assert "database" not in services["fetcher"]["networks"]
+    assert [name for name, each in services.items() if "web" in each["networks"]] == ["worker"]
+    assert "database" not in services["worker"]["networks"]
     mounted = {each.partition(":")[0] for service in services.values() for each in service.get("volumes", ())}
     assert mounted == set(compose()["volumes"])
 
@@ -83,8 +83,8 @@ def test_kubernetes_starts_every_role_with_what_it_mounts() -> None:
             if "secret" in volume:
                 known = secrets[volume["secret"]["secretName"]]["stringData"]
                 assert {each["key"] for each in volume["secret"].get("items", ())} <= set(known)
-    (fetcher,) = (each for each in named("NetworkPolicy").values() if each["metadata"]["name"] == "scoter-fetcher")
-    assert {"cassandra"}.isdisjoint(json.dumps(fetcher).split('"'))  # fetchers do not reach the database
+    (worker,) = (each for each in named("NetworkPolicy").values() if each["metadata"]["name"] == "scoter-worker")
+    assert {"cassandra"}.isdisjoint(json.dumps(worker).split('"'))  # workers do not reach the database
 
 
 def test_compose_file_fits_the_schema_of_compose() -> None:

@@ -2,7 +2,7 @@
 
     python -m tests.long.kill_cluster [--events 40] [--seed N]
 
-Two api processes, three workers and three fetchers, each in a network of its own, share a Kafka broker and a Cassandra
+Two api processes, three pipelines and three workers, each in a network of its own, share a Kafka broker and a Cassandra
 node. While messages arrive at both apis,
 
 1. roles, the broker and the database are killed (SIGKILL), stopped for a while (SIGSTOP, SIGCONT), or roles cut off
@@ -50,9 +50,9 @@ SETTINGS = (
     "kafka.timeout=5s",
     "cassandra.timeout=3s",
 )
-ROLES = ("api", "api", "worker", "worker", "worker", "fetcher", "fetcher", "fetcher")
+ROLES = ("api", "api", "pipeline", "pipeline", "pipeline", "worker", "worker", "worker")
 IDLE_WITHIN = 180.0
-LOSSES = (("fetcher", "kill"), ("worker", "kill"), ("fetcher", "cut off"), ("worker", "cut off"))
+LOSSES = (("worker", "kill"), ("pipeline", "kill"), ("worker", "cut off"), ("pipeline", "cut off"))
 
 
 class NetworkedCluster:
@@ -65,7 +65,7 @@ class NetworkedCluster:
         self._gateway = Gateway(folder, stack)
         for at, role in enumerate(ROLES):
             if can_isolate():
-                self._start_in_network(at, role, [web] if role == "fetcher" else [CASSANDRA_PORT])
+                self._start_in_network(at, role, [web] if role == "worker" else [CASSANDRA_PORT])
             else:
                 live.start(role)
 
@@ -199,7 +199,7 @@ def main() -> int:
                     print(f"take-over after {role} {how}: {seconds:.1f} s", flush=True)
                     if seconds > asked.take_over:
                         problems.append(f"the take-over after {role} {how} took {seconds:.1f} s")
-                for each in [*live.of("fetcher"), *live.of("worker"), *live.of("api")]:
+                for each in [*live.of("worker"), *live.of("pipeline"), *live.of("api")]:
                     roles.restart(each)
                 print("restarted all roles", flush=True)
             finally:

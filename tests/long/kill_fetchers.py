@@ -105,7 +105,7 @@ async def spread(folder: Path, count: int) -> list[str]:
             pages += sum(isinstance(answer.reply, Fetched) for answer in answers)
         await asyncio.sleep(3)
         view = fetchers.snapshot()
-    reports = [report for report in view.fetchers.values() if report is not None]
+    reports = [report for report in view.workers.values() if report is not None]
     print(
         f"{count:,} domains in {time.monotonic() - began:.0f} s: {pages:,} pages, {view.domains} domains remembered, "
         f"queues {[report.queues for report in reports]}, MB {[report.memory >> 20 for report in reports]}"

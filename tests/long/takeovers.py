@@ -1,9 +1,9 @@
 """How long it takes until the partitions of a lost process are served again.
 
 The time runs from the end of the former owner's possible ownership to the moment when the last of its partitions is
-served: a domain of it gets a request (fetchers), or a URL of it an event (workers). A killed process owns its
-partitions until the kill. A fetcher that is cut off may make requests until its lease ends, and owns them that long; a
-worker can announce nothing from the moment it is cut off.
+served: a domain of it gets a request (workers), or a URL of it an event (pipelines). A killed process owns its
+partitions until the kill. A worker that is cut off may make requests until its lease ends, and owns them that long; a
+pipeline can announce nothing from the moment it is cut off.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class TakeOvers:
         if how == "kill":
             os.kill(pid or 0, signal.SIGKILL)
         else:
-            roles.cut_off(victim, only_from_kafka=role == "fetcher")
-            began += self._lease if role == "fetcher" else 0.0
+            roles.cut_off(victim, only_from_kafka=role == "worker")
+            began += self._lease if role == "worker" else 0.0
         try:
             return self._until_served(role, shards, began)
         finally:
@@ -82,7 +82,7 @@ class TakeOvers:
         first = self._ledger.count()
         while left and time.monotonic() < began + _PATIENCE:
             time.sleep(_LOOK_EVERY)
-            left -= self._requested(first) if role == "fetcher" else self._announced(wall)
+            left -= self._requested(first) if role == "worker" else self._announced(wall)
         return time.monotonic() - began
 
     def _requested(self, first: int) -> set[int]:
@@ -104,7 +104,7 @@ class TakeOvers:
 
     def _owned(self, role: str) -> dict[int, set[int]]:
         """Return the partitions of the processes of a role, by process id; none while Kafka is starting."""
-        group = self._names.workers if role == "worker" else self._names.fetchers
+        group = self._names.pipeline_group if role == "pipeline" else self._names.worker_group
         try:
             found = self._admin.describe_consumer_groups([group])[group].result(10)
         except KafkaException as failure:
@@ -120,5 +120,5 @@ class TakeOvers:
     def _wait(self, is_done: Callable[[], bool]) -> None:
         until = time.monotonic() + 2 * _PATIENCE
         while not is_done():
-            assert time.monotonic() < until, f"partitions are not with all processes: {self._owned('fetcher')}"
+            assert time.monotonic() < until, f"partitions are not with all processes: {self._owned('worker')}"
             time.sleep(0.5)

@@ -4,6 +4,7 @@ What commands share:
 
 - ``main``         the table of commands (``COMMANDS``); turns errors into exit codes
 - ``invocation``   options that several commands share, and the configuration they lead to
+- ``former_names``  options that were renamed
 - ``nutch_settings``  config import-nutch
 - ``counterparts``  generates the docs page about Nutch's commands, plug-ins and properties
 - ``manual``       generates the docs page of all commands, and the man page

@@ -26,8 +26,11 @@ def serve_role(folder: ServiceFolder, role: str, host: str, port: int, **keys: A
     from scoter.live.service.process import configure_logging
     from scoter.live.service.supervisor import Supervisor
 
-    require_packages()
     options = invocation()
+    if role == "worker" and not options.quiet:
+        # The role of this name ran the pipeline once: whoever starts it by an old script must notice.
+        note("--role worker fetches; the pipeline is --role pipeline.")
+    require_packages()
     user_agent(options.config)  # fail here if agent.name is missing, not in another process
     if any(keys[name] for name in ("new_key", "revoke_key", "list_keys")):
         return asyncio.run(_manage_keys(**keys))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scoter.cli.fetch import deferred_hosts
+from scoter.cli.former_names import CommandWithFormerOptions
 from scoter.cli.inject import print_complaints
 from scoter.cli.invocation import NOTHING_TO_DO, AtMost, off_switch, remark
 from scoter.cli.results import print_result
@@ -19,19 +20,19 @@ if TYPE_CHECKING:
     from scoter.batch.jobs.freegen import FreegenResult
     from scoter.batch.jobs.generate import GenerateResult
 
-_FETCHERS = click.option(
-    "--fetchers",
-    "lists",
+_LISTS = click.option(
+    "--lists",
     type=click.IntRange(1, 1_024),
     metavar="N",
-    help="Split each segment into N fetch lists, one per fetching process (default: fetch.processes).",
+    help="Split each segment into N fetch lists, one per worker (default: fetch.processes).",
 )
+_FORMERLY = {"--fetchers": "--lists"}
 
 
-@click.command()
+@click.command(cls=CommandWithFormerOptions, formerly=_FORMERLY)
 @click.argument("directory", metavar="DIR")
 @click.option("--top-n", type=AtMost(min=1), metavar="N", help="Select at most N URLs per segment, best first.")
-@_FETCHERS
+@_LISTS
 @click.option(
     "--max-segments", type=click.IntRange(1, 1_000), default=1, metavar="N", help="Generate up to N segments."
 )
@@ -69,12 +70,12 @@ def command(directory: str, **choices: Any) -> int:
     return _print_segments(done, _summary(done) if done.segments else why_nothing(done, session.now))
 
 
-@click.command()
+@click.command(cls=CommandWithFormerOptions, formerly=_FORMERLY)
 @click.argument("directory", metavar="DIR")
 @click.argument("files", nargs=-1, required=True)
 @click.option("--filter", is_flag=True, help="Drop URLs that the URL filters reject.")
 @click.option("--normalize", is_flag=True, help="Run the URLs through the normalisers.")
-@_FETCHERS
+@_LISTS
 def freegen(directory: str, files: tuple[str, ...], **choices: Any) -> int:
     """Generate a segment from lists of URLs, ignoring the crawldb.
 

@@ -12,6 +12,7 @@ import click
 from scoter.batch.api.commands import OrderError
 from scoter.batch.api.records import MAX_SEEDS, CommandInfo, CommandOption
 from scoter.batch.crawldir.directory import MARKER
+from scoter.cli.former_names import CommandWithFormerOptions
 from scoter.cli.invocation import Invocation
 from scoter.cli.main import COMMANDS, MODULES, load_command
 from scoter.config.sections import former_names
@@ -88,6 +89,7 @@ class ClickCatalogue:
             message = f"there is no command {command!r}{did_you_mean(command, self._commands)}"
             raise OrderError(message, pointer="/command", accepted=list(self._commands))
         known = {option.name: option for option in self._commands[command].options}
+        options, former = _by_present_names(load_command(command), options)
         for name in options:
             if name not in known:
                 message = f"{command} has no option {name!r}{did_you_mean(name, known)}"
@@ -106,7 +108,9 @@ class ClickCatalogue:
             elif name in options:
                 value = _checked(known[name], options[name])
                 into = last if isinstance(parameter, click.Argument) else before
-                into += _argument(parameter, value, directory, save_list)
+                words = _argument(parameter, value, directory, save_list)
+                # By its former name, so that the job warns.
+                into += (word.replace(parameter.opts[0], former.get(name, parameter.opts[0]), 1) for word in words)
         arguments = ["--json", *before, "--", *last]
         self._parse(command, [*overrides, *arguments], directory, settings)
         return [command, *arguments]
@@ -156,6 +160,20 @@ class ClickCatalogue:
             raise OrderError(" ".join(str(error).split()), pointer="/settings" if settings else "/options") from error
 
 
+def _by_present_names(command: click.Command, given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return options by their present names, and the former names of those that were given by one."""
+    options, former = dict(given), {}
+    formerly = command.formerly if isinstance(command, CommandWithFormerOptions) else {}
+    for old, new in formerly.items():
+        old_name, name = _json_name(old), _json_name(new)
+        if old_name in options:
+            if name in options:
+                raise OrderError(f"{old_name} is now {name}, which is given too", pointer=f"/options/{old_name}")
+            options[name] = options.pop(old_name)
+            former[name] = old
+    return options, former
+
+
 def _present_name(setting: str) -> str:
     return former_names().get(setting.strip(), setting.strip())
 
@@ -197,7 +215,11 @@ def _is_switch(parameter: click.Parameter) -> bool:
 
 def _option_name(parameter: click.Parameter) -> str:
     """Return the name of an option in JSON: `--top-n` is ``top_n``."""
-    return parameter.opts[0].lstrip("-").replace("-", "_")
+    return _json_name(parameter.opts[0])
+
+
+def _json_name(option: str) -> str:
+    return option.lstrip("-").replace("-", "_")
 
 
 def _checked(option: CommandOption, value: Any) -> Any:

@@ -34,8 +34,8 @@ def migrate(directory: str, to: str) -> int:
 
     DIR is the directory of the embedded service; kafka.* and cassandra.* name the cluster. Records, rules and API keys
     are copied while the source runs and answers. Accepted URLs that are not done are moved if nobody processes them:
-    stop the embedded service, or all workers of the cluster, and repeat the command. It is quick then, and copies what
-    has changed. The embedded service must not run if it is the target.
+    stop the embedded service, or all pipelines of the cluster, and repeat the command. It is quick then, and copies
+    what has changed. The embedded service must not run if it is the target.
 
     \b
     Example:

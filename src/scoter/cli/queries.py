@@ -193,9 +193,9 @@ def _open_tables(directory: Path, when: Days | None = None) -> Iterator[tuple[Sq
     limit = memory_limit(invocation().config)
     if not isinstance(directory, StorePath) and is_role(directory):
         raise UsageError(
-            "this is the directory of a worker or fetcher, which has no log of outcomes",
+            "this is the directory of a pipeline or a worker, which has no log of outcomes",
             where=str(directory),
-            hint="Pass the directory of an api process (`scoter serve --role api`): its log has those of all workers.",
+            hint="Pass the directory of an api process (`scoter serve --role api`): it has the log of them all.",
         )
     if not isinstance(directory, StorePath) and is_service(directory):
         with service_sql(directory, memory_limit=limit, days=when) as tables:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from scoter.cli.api_keys import key_options, manage_keys, without_keys_warning
+from scoter.cli.former_names import ChoiceWithFormerValues, CommandWithFormerOptions
 from scoter.cli.invocation import agent_option, invocation, setting_option
 from scoter.cli.output import note, print_json
 
@@ -17,18 +18,18 @@ if TYPE_CHECKING:
     from scoter.live.service.plan import ServiceFolder
 
 
-@click.command()
+@click.command(cls=CommandWithFormerOptions, formerly={"--fetchers": "--workers"})
 @click.option(
     "--dir", "directory", default="scoter-live", show_default=True, help="Directory for everything the service stores."
 )
 @click.option("--host", help="Address to listen on (live.host).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on, 0 for any free port (live.port).")
 @agent_option
-@setting_option("--fetchers", "live.processes", "Number of fetching processes", kind=int)
+@setting_option("--workers", "live.processes", "Number of workers, the processes that fetch", kind=int)
 @setting_option("--lookups", "live.lookups", "Number of processes that answer lookups", kind=int)
 @click.option(
     "--role",
-    type=click.Choice(["all", "api", "worker", "fetcher"]),
+    type=ChoiceWithFormerValues(["all", "api", "pipeline", "worker"], {"fetcher": "worker"}),
     default="all",
     show_default=True,
     help='Part of the service to run here; a single part needs live.backend = "cluster".',
@@ -55,7 +56,7 @@ def command(
       scoter serve --dir live --agent examplebot
       curl -d '{"text": "look at https://example.org/"}' -H 'Content-Type: application/json' \\
         http://127.0.0.1:8008/v1/messages
-      scoter -D live.backend=cluster serve --role worker --dir live --agent examplebot
+      scoter -D live.backend=cluster serve --role pipeline --dir live --agent examplebot
     """
     from scoter.live.service.plan import ServiceFolder
 
@@ -87,7 +88,7 @@ def _serve_wrong_role(role: str) -> int:
         raise UsageError(
             'live.backend = "cluster" needs a role',
             where="--role",
-            hint="Start the parts of the service with --role api, --role worker and --role fetcher.",
+            hint="Start the parts of the service with --role api, --role pipeline and --role worker.",
         )
     raise UsageError(
         'a single part of the service needs live.backend = "cluster"',

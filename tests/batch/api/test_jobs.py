@@ -240,6 +240,25 @@ async def test_order_with_a_former_name_of_a_setting_is_run_and_warned_of(tmp_pa
     assert "generate.min_interval" not in (await bench.client.get("/v1/commands")).body.decode()
 
 
+async def test_order_with_a_former_name_of_an_option_is_run_by_that_name(tmp_path: Path) -> None:
+    bench = bench_with(tmp_path, "/bin/echo")
+    order = {"command": "generate", "options": {"fetchers": 2}}
+    both = {"command": "generate", "options": {"fetchers": 2, "lists": 2}}
+
+    refused = await bench.client.post("/v1/crawls/news/jobs", both)
+    got = await bench.client.post("/v1/crawls/news/jobs", order)
+    await until(lambda: bench.jobs.reap())
+    words = (tmp_path / ".scoter" / "jobs" / got.json["id"] / "result").read_text().split()
+    (generate,) = (
+        each for each in (await bench.client.get("/v1/commands")).json["commands"] if each["name"] == "generate"
+    )
+
+    assert (refused.status, refused.json["where"]) == (422, "/options/fetchers")
+    assert "--fetchers=2" in words  # the job warns
+    assert "lists" in [option["name"] for option in generate["options"]]
+    assert "fetchers" not in [option["name"] for option in generate["options"]]
+
+
 def test_every_command_for_batch_crawls_is_a_job_or_says_why_not() -> None:
     live = {*COMMANDS["Live service"], *COMMANDS["Check rules"], *COMMANDS["Set up"], *COMMANDS["Try it out"]}
 

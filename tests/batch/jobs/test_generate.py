@@ -335,7 +335,7 @@ def test_failure_leaves_no_segment(tmp_path: Path, engine: Engine, monkeypatch: 
     ("options", "message"),
     [
         ({"top_n": 0}, "--top-n: must be at least 1"),
-        ({"lists": 0}, "--fetchers"),
+        ({"lists": 0}, "--lists"),
         ({"max_segments": 0}, "--max-segments"),
         ({"expr": "scor > 1"}, "did you mean score"),
     ],

@@ -353,7 +353,7 @@ async def test_idle_domains_are_forgotten_by_core_and_worker(tmp_path: Path) -> 
             assert all(isinstance(answer.reply, Fetched) for answer in answers)
         view = fetchers.snapshot()
         async with asyncio.timeout(5):
-            while any(report is None or report.queues for report in fetchers.snapshot().fetchers.values()):
+            while any(report is None or report.queues for report in fetchers.snapshot().workers.values()):
                 await asyncio.sleep(0.1)
 
     assert view.domains <= 60

@@ -259,7 +259,7 @@ async def test_domain_waiting_for_a_full_worker_goes_before_busy_domains(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = Fake()
-    fetchers = fetchers_with(fake, tmp_path, monkeypatch, per_fetcher=2)
+    fetchers = fetchers_with(fake, tmp_path, monkeypatch, per_worker=2)
     bulk = [ask(fetchers, f"http://many.example/{number}", Priority.BULK) for number in range(10)]
     await asyncio.sleep(0)
     person = ask(fetchers, "http://one.example/", Priority.PERSON)

@@ -25,7 +25,7 @@ def settled(assignment: ShardAssignment, now: float) -> list[Order]:
         orders += new
         for order in new:
             if isinstance(order, Recall):
-                assignment.returned(order.fetcher, dict.fromkeys(order.shards, now))
+                assignment.returned(order.worker, dict.fromkeys(order.shards, now))
 
 
 def test_domains_spread_evenly_and_deterministically() -> None:
@@ -80,7 +80,7 @@ def test_silent_worker_is_killed_and_its_shards_move_within_five_seconds() -> No
 
     killed = [now for now, order in orders if order == Kill(1)]
     moved = [now for now, order in orders if isinstance(order, Grant)]
-    last_lease = max(order.until for _, order in orders if isinstance(order, Renew) and order.fetcher == 1)
+    last_lease = max(order.until for _, order in orders if isinstance(order, Renew) and order.worker == 1)
     assert killed == [3.25]
     assert moved == [last_lease] == [5.0]  # its death was never seen: the lease had to run out
 
@@ -173,7 +173,7 @@ class Ownership(RuleBasedStateMachine):
                     self._hear(number, fetcher)
             for order in self.assignment.tick(self.now):
                 if not isinstance(order, Kill):  # a kill may take its time: the rule ``die`` says when
-                    self.fetchers[order.fetcher].inbox.append(order)
+                    self.fetchers[order.worker].inbox.append(order)
             for fetcher in self.fetchers.values():
                 if fetcher.is_alive and not fetcher.is_paused and not fetcher.is_deaf:
                     self._read(fetcher, len(fetcher.inbox))

@@ -26,8 +26,7 @@ from scoter.live.kafka.messages import event_values
 from scoter.live.kafka.topic_reader import read_partition
 from scoter.live.records import Event
 
-_MODULES = {"api": "api", "worker": "pipeline", "fetcher": "worker"}
-ROLE_MODULES = {role: f"scoter.live.service.roles.{module}" for role, module in _MODULES.items()}
+ROLE_MODULES = {role: f"scoter.live.service.roles.{role}" for role in ("api", "pipeline", "worker")}
 
 
 _STOP_WITHIN = 120.0  # a role gives requests in progress and its last transactions half a minute each

@@ -1,6 +1,6 @@
 """All stores of a service on Kafka and Cassandra, for the contracts of the ports.
 
-In a cluster, an api accepts messages, a worker opens and records them, and another api reads the events. Here one
+In a cluster, an api accepts messages, a pipeline opens and records them, and another api reads the events. Here one
 process does all of it. Each step waits until the next one has received what it sends, as the contracts expect.
 """
 
@@ -24,7 +24,7 @@ from scoter.live.kafka.consumer import GroupMember
 from scoter.live.kafka.deliveries import CassandraDeliveries, DeliveryFeed
 from scoter.live.kafka.events import KafkaEvents
 from scoter.live.kafka.intake import KafkaIntake, intake_message
-from scoter.live.kafka.journal import WorkerJournal
+from scoter.live.kafka.journal import PipelineJournal
 from scoter.live.kafka.kafka import KafkaSender, TopicNames, create_topics
 from scoter.live.kafka.metadata import CassandraMetadata
 from scoter.live.kafka.outcomes import ClusterOutcomes, OutcomeTransactions
@@ -42,11 +42,11 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 class ClusterJournal:
-    """The intake of an api together with the journal of a worker (``ports.Intake``)."""
+    """The intake of an api together with the journal of a pipeline (``ports.Intake``)."""
 
-    def __init__(self, intake: KafkaIntake, worker: WorkerJournal) -> None:
+    def __init__(self, intake: KafkaIntake, pipeline: PipelineJournal) -> None:
         self._intake = intake
-        self._worker = worker
+        self._pipeline = pipeline
 
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
         before = sum(self.depth().values())
@@ -56,19 +56,19 @@ class ClusterJournal:
         return accepted
 
     async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
-        return await self._worker.open(reader, most, lease)
+        return await self._pipeline.open(reader, most, lease)
 
     async def renew(self, reader: str, entries: Sequence[int], lease: timedelta) -> Sequence[int]:
-        return await self._worker.renew(reader, entries, lease)
+        return await self._pipeline.renew(reader, entries, lease)
 
     async def abort(self, reader: str, entries: Sequence[int]) -> None:
-        await self._worker.abort(reader, entries)
+        await self._pipeline.abort(reader, entries)
 
     def depth(self) -> Mapping[Priority, int]:
-        return self._worker.depth()
+        return self._pipeline.depth()
 
     def oldest(self) -> timedelta | None:
-        return self._worker.oldest()
+        return self._pipeline.oldest()
 
 
 class AwaitedOutcomes:
@@ -107,11 +107,11 @@ class ClusterStores:
         stack.push_async_callback(tasks.close)
         sender = KafkaSender(kafka, "sender")
         stack.callback(sender.close)
-        worker = WorkerJournal(live, names, 1, spawn=tasks.spawn, clock=time.clock, steady_clock=time.tick)
-        member = worker.member = GroupMember(kafka, names.workers, names.intakes, worker, name="worker")
-        transactions = OutcomeTransactions(kafka, names.events, member, "worker")
+        pipeline = PipelineJournal(live, names, 1, spawn=tasks.spawn, clock=time.clock, steady_clock=time.tick)
+        member = pipeline.member = GroupMember(kafka, names.pipeline_group, names.intakes, pipeline, name="pipeline")
+        transactions = OutcomeTransactions(kafka, names.events, member, "pipeline")
         stack.push_async_callback(asyncio.to_thread, transactions.close)
-        worker.note = transactions.note
+        pipeline.note = transactions.note
         self.events = KafkaEvents(kafka, "api")
         await self.events.start()
         stack.push_async_callback(self.events.close)
@@ -127,7 +127,7 @@ class ClusterStores:
             return self.events.last() >= number and followed.finished_before().get(place, 0) >= number
 
         continued = partial(intake_message, names, 1)
-        outcomes = ClusterOutcomes(worker, self.metadata, transactions, continued, time.clock)
-        self.outcomes = worker.outcomes = AwaitedOutcomes(outcomes, is_read)
-        self.journal = ClusterJournal(KafkaIntake(sender, names, 1, self._ids), worker)
+        outcomes = ClusterOutcomes(pipeline, self.metadata, transactions, continued, time.clock)
+        self.outcomes = pipeline.outcomes = AwaitedOutcomes(outcomes, is_read)
+        self.journal = ClusterJournal(KafkaIntake(sender, names, 1, self._ids), pipeline)
         await until(lambda: len(list(member.places)) == len(names.intakes) and followed.owns(place))

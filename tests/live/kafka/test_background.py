@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.live.kafka.stores import until
-from tests.live.kafka.test_outcomes import announced, send, worker
+from tests.live.kafka.test_outcomes import announced, pipeline, send
 
 from scoter.config import Config
 from scoter.live.kafka.deliveries import CALLBACK, delivery_of
@@ -123,7 +123,7 @@ async def test_messages_that_came_before_an_error_are_not_lost(ready: Config, mo
     monkeypatch.setattr(confluent_kafka, "Consumer", FailingConsumer)
     names = [f"n{number}" for number in range(20)]
     await send(ready, *names)
-    async with worker(ready, "first") as first:
+    async with pipeline(ready, "first") as first:
         entries = await first.opened(20)
         assert all(await first.record(entries))
 

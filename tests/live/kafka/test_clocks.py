@@ -71,7 +71,7 @@ async def test_hold_of_a_domain_lasts_as_long_whatever_the_clock_of_the_former_o
     assert 1_060.0 < hold.until <= 1_120.0
 
 
-def test_newest_fetch_wins_although_the_worker_before_was_minutes_ahead(tmp_path: Path, prefix: str) -> None:
+def test_newest_fetch_wins_although_the_pipeline_before_was_minutes_ahead(tmp_path: Path, prefix: str) -> None:
     (tmp_path / "sitecustomize.py").write_text(WRONG_CLOCK)
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     wrong: Sequence[str] = ("env", f"PYTHONPATH={path}")
@@ -79,7 +79,7 @@ def test_newest_fetch_wins_although_the_worker_before_was_minutes_ahead(tmp_path
     log = tmp_path / "log"
     with log.open("w") as out, running(WEB) as web:
         more = [each for each in cluster_settings(prefix, f"k{prefix}") if "keyspace" in each]
-        with cluster(tmp_path / "roles", web.port, prefix, ("fetcher", "api"), *more, log=out) as live:
+        with cluster(tmp_path / "roles", web.port, prefix, ("worker", "api"), *more, log=out) as live:
 
             def fetched(name: str) -> Any:
                 name = f"{prefix}-{name}"
@@ -87,11 +87,11 @@ def test_newest_fetch_wins_although_the_worker_before_was_minutes_ahead(tmp_path
                 live.wait_until_announced({(name, url)}, 60)
                 return next(event.record for event in live.events() if event.message == name)
 
-            ahead = live.start("worker", within=wrong)
+            ahead = live.start("pipeline", within=wrong)
             first = fetched("first")
             live.api.wait_for(lambda: 'kind="machine-clock"' in live.api.get("/metrics").body.decode())
             assert ahead.stop(60) == 0
-            live.start("worker")
+            live.start("pipeline")
             second = fetched("second")
             live.api.wait_for(lambda: live.api.record(url)["fetch"] == second.fetch)
     assert first.fetch != second.fetch

@@ -1,8 +1,8 @@
 """Runs the contracts of the journal, the recorder of outcomes and the events against Kafka and Cassandra.
 
 The contracts of the other stores are in ``test_stores.py``. Two ports have no implementation of their own here: request
-queues are those of the embedded service, with fetchers in place of its workers (``test_service.py``), and holds of
-domains are a part of what fetchers leave to each other (``test_clocks.py``).
+queues are those of the embedded service, with the workers of a cluster in place of its own (``test_service.py``), and
+holds of domains are a part of what workers leave to each other (``test_clocks.py``).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class TestIntake(IntakeContract):
     """In Kafka; Cassandra remembers the ids of messages, by its own clock."""
 
     def accepted_number(self, entry: JournalEntry) -> int:
-        # The worker also counts how often it got partitions: an entry that it gets again is another entry.
+        # The pipeline also counts how often it got partitions: an entry that it gets again is another entry.
         return entry.id & (1 << 64) - 1
 
     async def test_finished_message_is_forgotten_after_a_while(self, make: Make) -> None:

@@ -146,9 +146,9 @@ def wait_until(found: Callable[[], bool], within: float = 90.0) -> None:
     ],
     ids=["password", "certificate"],
 )
-def test_refused_fetcher_says_why_in_one_line(tmp_path: Path, prefix: str, changes: list[str], line: str) -> None:
+def test_refused_worker_says_why_in_one_line(tmp_path: Path, prefix: str, changes: list[str], line: str) -> None:
     options = settings(1, *cluster_settings(prefix), *changes)
-    with waiting_role("fetcher", tmp_path / "fetcher", options) as log:
+    with waiting_role("worker", tmp_path / "worker", options) as log:
         wait_until(lambda: re.search(line, log()) is not None)
         time.sleep(5)  # it goes on trying, and says nothing new
         said = [each for each in log().splitlines() if each.strip()]
@@ -156,10 +156,10 @@ def test_refused_fetcher_says_why_in_one_line(tmp_path: Path, prefix: str, chang
     assert [each for each in said if not re.search(line, each)] == []
 
 
-def test_worker_with_a_wrong_password_of_cassandra_says_why_in_one_line(tmp_path: Path, prefix: str) -> None:
+def test_pipeline_with_a_wrong_password_of_cassandra_says_why_in_one_line(tmp_path: Path, prefix: str) -> None:
     options = settings(1, *cluster_settings(prefix), "cassandra.password=wrong")
     line = r"Cassandra refuses the user name or password \(cassandra\.username, cassandra\.password\)"
-    with waiting_role("worker", tmp_path / "worker", options) as log:
+    with waiting_role("pipeline", tmp_path / "pipeline", options) as log:
         wait_until(lambda: re.search(line, log()) is not None)
         time.sleep(3)
         said = [each for each in log().splitlines() if each.strip()]
@@ -190,7 +190,7 @@ def test_role_refuses_tables_of_another_version(tmp_path: Path, prefix: str, ver
             await session.run("INSERT INTO facts (name, value) VALUES ('version', ?)", version)
 
     asyncio.run(set_version())
-    command = [sys.executable, "-m", "scoter.cli.main", "serve", "--role", "worker", "--dir", str(tmp_path), *options]
+    command = [sys.executable, "-m", "scoter.cli.main", "serve", "--role", "pipeline", "--dir", str(tmp_path), *options]
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 

@@ -1,4 +1,4 @@
-"""Fetchers in a network of their own: they reach the broker and the web, and nothing else."""
+"""Workers in a network of their own: they reach the broker and the web, and nothing else."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ def networks(tmp_path: Path) -> Iterator[dict[str, Network]]:
         pytest.skip("network namespaces need root and iproute2")
     with ExitStack() as stack:
         gateway = Gateway(tmp_path, stack)
-        yield {role: Network(f"scoter-{os.getpid()}-{role}", gateway) for role in ("fetcher", "worker")}
+        yield {role: Network(f"scoter-{os.getpid()}-{role}", gateway) for role in ("worker", "pipeline")}
 
 
-def test_fetchers_reach_only_broker_and_web(tmp_path: Path, prefix: str, networks: dict[str, Network]) -> None:
-    fetchers, workers = networks["fetcher"], networks["worker"]
+def test_workers_reach_only_broker_and_web(tmp_path: Path, prefix: str, networks: dict[str, Network]) -> None:
+    workers, pipelines = networks["worker"], networks["pipeline"]
     with serving(answer) as port:
-        fetchers.open(KAFKA_PORT)
-        fetchers.open(port)
         workers.open(KAFKA_PORT)
-        workers.open(CASSANDRA_PORT)
-        assert [fetchers.reaches(each) for each in (KAFKA_PORT, port, CASSANDRA_PORT)] == [True, True, False]
-        assert [workers.reaches(each) for each in (KAFKA_PORT, port, CASSANDRA_PORT)] == [True, False, True]
+        workers.open(port)
+        pipelines.open(KAFKA_PORT)
+        pipelines.open(CASSANDRA_PORT)
+        assert [workers.reaches(each) for each in (KAFKA_PORT, port, CASSANDRA_PORT)] == [True, True, False]
+        assert [pipelines.reaches(each) for each in (KAFKA_PORT, port, CASSANDRA_PORT)] == [True, False, True]
         # The address guard alone would refuse the redirect; it must fail without the guard too.
         options = settings(port, *cluster_settings(prefix), 'fetch.allow_networks=["127.0.0.0/8"]')
         with Cluster(tmp_path / "roles", prefix, options) as live:
-            live.start("fetcher", within=fetchers.command)
             live.start("worker", within=workers.command)
+            live.start("pipeline", within=pipelines.command)
             api_port = free_port()
-            api = live.start("api", within=workers.command, port=api_port)
+            api = live.start("api", within=pipelines.command, port=api_port)
             api.port = free_port()
-            workers.offer(api_port, api.port)
+            pipelines.offer(api_port, api.port)
 
             name = f"{prefix}-m"
             got = api.submit("http://a.example/page", "http://b.example/to-database", id=name)

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from tests.live.kafka.pages import serving
 from tests.live.kafka.running import Cluster, cluster
-from tests.live.kafka.test_outcomes import announced, send, worker
+from tests.live.kafka.test_outcomes import announced, pipeline, send
 from tests.live.stores.fakes import done
 from tests.stores.servers import BUCKET, environment, server_port
 
@@ -73,7 +73,7 @@ def finished(live: Cluster, name: str, *urls: str) -> dict[str, Any]:
 def test_large_response_goes_through_the_object_store_or_fails_alone(tmp_path: Path, prefix: str, bucket: Any) -> None:
     with serving(page) as port:
         more = ("kafka.body_limit=128KiB", f"kafka.bodies=s3://{BUCKET}/bodies", "fetch.content_limit=4MiB")
-        with cluster(tmp_path, port, prefix, ("fetcher", "worker", "api"), *more) as live:
+        with cluster(tmp_path, port, prefix, ("worker", "pipeline", "api"), *more) as live:
             found = finished(live, "whole", "http://a.example/large", "http://a.example/small")
             whole = found["http://a.example/large"]
             assert (whole.state, whole.length, whole.truncated) == ("ok", LARGE + 19, False)
@@ -97,7 +97,7 @@ async def test_event_that_is_too_large_is_announced_without_its_page(config: Con
         await asyncio.to_thread(_limit_topic, config, 200_000)
     before = FAULTS.counts().get("kafka-too-large", 0.0)
     await send(config, "large", "small")
-    async with worker(config, "first") as first:
+    async with pipeline(config, "first") as first:
         entries = await first.opened(2)
         outcomes = []
         for entry in entries:

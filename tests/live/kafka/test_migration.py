@@ -114,11 +114,11 @@ def test_service_answers_while_it_is_migrated_and_loses_no_message(tmp_path: Pat
         assert first
         assert load.answers <= {200, 202, 404}
 
-        with cluster(tmp_path / "roles", web.port, prefix, ("fetcher", "worker", "api"), *more) as moved:
+        with cluster(tmp_path / "roles", web.port, prefix, ("worker", "pipeline", "api"), *more) as moved:
             with _Load(moved.api, f"{prefix}-b") as load:
                 assert migrate(back, "embedded", web.port, prefix)["urls"] is None
             moved.wait_until_announced({each for each in first.items() if each not in done}, 90)
-            for role in ("worker", "fetcher"):
+            for role in ("pipeline", "worker"):
                 assert moved.of(role)[0].stop(60) == 0
             assert moved.api.submit(URLS[0], id=f"{prefix}-last", force=True).status == 202
             done |= set(moved.announced())

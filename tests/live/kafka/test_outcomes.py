@@ -1,4 +1,4 @@
-"""Recording of outcomes by two workers of one group."""
+"""Recording of outcomes by two pipelines of one group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scoter.config import Config
 from scoter.live.clock import utc_now
 from scoter.live.kafka.consumer import GroupMember
 from scoter.live.kafka.intake import intake_message
-from scoter.live.kafka.journal import WorkerJournal
+from scoter.live.kafka.journal import PipelineJournal
 from scoter.live.kafka.kafka import KafkaSender, TopicNames, create_topics
 from scoter.live.kafka.messages import AcceptedUrl, event_values
 from scoter.live.kafka.outcomes import ClusterOutcomes, OutcomeTransactions
@@ -26,8 +26,8 @@ from scoter.live.records import Priority
 pytestmark = pytest.mark.cluster
 
 
-class Worker:
-    def __init__(self, journal: WorkerJournal, outcomes: ClusterOutcomes, name: str) -> None:
+class Pipeline:
+    def __init__(self, journal: PipelineJournal, outcomes: ClusterOutcomes, name: str) -> None:
         self.journal, self.outcomes, self.name = journal, outcomes, name
 
     async def opened(self, count: int) -> list[JournalEntry]:
@@ -45,11 +45,11 @@ class Worker:
 
 
 @asynccontextmanager
-async def worker(config: Config, name: str) -> AsyncIterator[Worker]:
+async def pipeline(config: Config, name: str) -> AsyncIterator[Pipeline]:
     names = TopicNames(config.kafka.prefix)
     async with AsyncExitStack() as stack:
-        journal = WorkerJournal(config.live, names, config.kafka.partitions)
-        member = journal.member = GroupMember(config.kafka, names.workers, names.intakes, journal, name=name)
+        journal = PipelineJournal(config.live, names, config.kafka.partitions)
+        member = journal.member = GroupMember(config.kafka, names.pipeline_group, names.intakes, journal, name=name)
         transactions = OutcomeTransactions(config.kafka, names.events, member, name)
 
         def continued(value: AcceptedUrl) -> object:
@@ -60,7 +60,7 @@ async def worker(config: Config, name: str) -> AsyncIterator[Worker]:
         member.start()
         stack.push_async_callback(member.close)
         stack.push_async_callback(asyncio.to_thread, transactions.close)
-        yield Worker(journal, outcomes, name)
+        yield Pipeline(journal, outcomes, name)
 
 
 async def send(config: Config, *names: str) -> None:
@@ -83,15 +83,15 @@ async def ready(config: Config) -> Config:
     return config
 
 
-async def test_next_worker_gets_exactly_what_is_not_recorded(ready: Config) -> None:
+async def test_next_pipeline_gets_exactly_what_is_not_recorded(ready: Config) -> None:
     names = [f"n{number}" for number in range(40)]
     await send(ready, *names)
-    async with worker(ready, "first") as first:
+    async with pipeline(ready, "first") as first:
         entries = await first.opened(40)
         assert all(await first.record(entries[::3]))  # every third: what is done has gaps
     recorded = {entry.message for entry in entries[::3]}
 
-    async with worker(ready, "second") as second:
+    async with pipeline(ready, "second") as second:
         rest = await second.opened(40 - len(recorded))
         assert {entry.message for entry in rest} == set(names) - recorded
         assert all(await second.record(rest))
@@ -102,10 +102,10 @@ async def test_next_worker_gets_exactly_what_is_not_recorded(ready: Config) -> N
 async def test_outcomes_of_a_moved_partition_are_recorded_by_its_new_owner_only(ready: Config) -> None:
     names = [f"n{number}" for number in range(40)]
     await send(ready, *names)
-    async with worker(ready, "first") as first:
+    async with pipeline(ready, "first") as first:
         entries = await first.opened(40)
-        async with worker(ready, "second") as second:
-            # The first worker records while partitions move away from it.
+        async with pipeline(ready, "second") as second:
+            # The first pipeline records while partitions move away from it.
             recording = [asyncio.create_task(first.record([entry])) for entry in entries]
             kept = [bool(sum(each)) for each in await asyncio.gather(*recording)]
             left = kept.count(False)
@@ -125,7 +125,7 @@ async def test_outcomes_of_a_moved_partition_are_recorded_by_its_new_owner_only(
 
 async def test_full_partition_is_paused_and_resumed(ready: Config) -> None:
     names = [f"n{number}" for number in range(60)]
-    async with worker(ready, "first") as first:
+    async with pipeline(ready, "first") as first:
         full = False
 
         def is_full(place: object) -> bool:
@@ -163,6 +163,6 @@ async def test_partitions_are_taken_although_kafka_answers_late(ready: Config, m
 
     monkeypatch.setattr(confluent_kafka, "Consumer", LateConsumer)
     await send(ready, "a")
-    async with worker(ready, "late") as late:
+    async with pipeline(ready, "late") as late:
         assert [entry.message for entry in await late.opened(1)] == ["a"]
     assert failures == 0

@@ -1,4 +1,4 @@
-"""Redirects between the domains of different workers."""
+"""Redirects between the domains of different pipelines."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class RedirectingWeb:
         return TARGET if host.startswith("middle") else b"<title>The target</title>"
 
 
-def test_redirects_continue_at_the_worker_of_their_target(tmp_path: Path, prefix: str) -> None:
+def test_redirects_continue_at_the_pipeline_of_their_target(tmp_path: Path, prefix: str) -> None:
     web = RedirectingWeb()
     with serving(web.page) as port:
         options = settings(port, *cluster_settings(prefix, f"k{prefix}"), "live.hops=5")
         with Cluster(tmp_path, prefix, options) as live:
-            for role in ("fetcher", "worker", "worker", "api"):
+            for role in ("worker", "pipeline", "pipeline", "api"):
                 live.start(role)
             got = live.api.submit(*ORIGINS, "http://loop0.example/", id="m")
             assert got.status == 202
@@ -55,7 +55,7 @@ def test_redirects_continue_at_the_worker_of_their_target(tmp_path: Path, prefix
             assert live.api.record("http://middle.example/")["resolved"] == TARGET
             endless = events["http://loop0.example/"]
             assert (endless.state, endless.reason, len(endless.hops)) == ("failed", "redirects", 6)
-    # However many workers have followed redirects to it, one owner has requested it.
+    # However many pipelines have followed redirects to it, one owner has requested it.
     assert web.asked[TARGET] == 1
     assert {web.asked[f"http://loop{number}.example/"] for number in range(6)} == {1}
     assert web.asked["http://loop6.example/"] == 0

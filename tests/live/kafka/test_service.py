@@ -33,7 +33,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 WEB = WebSpec(hosts=60, pages=600, page_bytes=2_000, latency=0.02)
 URLS = pages(WEB, 300)
 DELAY = 0.2
-ROLES = ("fetcher", "worker", "api", "api")
+ROLES = ("worker", "pipeline", "api", "api")
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_session_of_one_api_works_on_the_other_and_so_does_its_end(live: Cluster
         api.wait_for(lambda api=api: ask_as(api, "GET", "/v1/stats", Cookie=again)[0] == 401)  # type: ignore[misc]
 
 
-def test_every_api_shows_what_workers_are_busy_with(live: Cluster) -> None:
+def test_every_api_shows_what_pipelines_are_busy_with(live: Cluster) -> None:
     domain = "busy.example"
     assert live.api.ask("PUT", f"/v1/domains/{domain}", {"delay": 600}).status == 200
     accepted(live, "busy", *(f"http://{domain}/{number}" for number in range(5)))
@@ -169,17 +169,17 @@ def test_every_api_shows_what_workers_are_busy_with(live: Cluster) -> None:
             ]
         )
         assert found["waiting"] + found["active"] > 0
-        for role in ("worker", "fetcher"):
+        for role in ("pipeline", "worker"):
             line = f'scoter_processes{{role="{role}"}} 1'
             api.wait_for(lambda api=api, line=line: line in api.get("/metrics").body.decode())  # type: ignore[misc]
-    # Finished URLs of all workers are counted by each api, and end up in its history and log.
+    # Finished URLs of all pipelines are counted by each api, and end up in its history and log.
     live.wait_until_announced(accepted(live, "counted", *URLS[140:150]), 60)
     for api in live.of("api"):
         assert api.wait_for(lambda api=api: api.get("/v1/stats").json["counts"].get("urls.ok", 0) >= 10)  # type: ignore[misc]
         assert api.get("/v1/history").status == 200
     done = report(live.of("api")[1].folder, "most-linked-sites", "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    refused = report(live.of("worker")[0].folder, "most-linked-sites")
+    refused = report(live.of("pipeline")[0].folder, "most-linked-sites")
     assert (refused.returncode, "has no log of outcomes" in refused.stderr) == (2, True)
 
 
@@ -188,8 +188,8 @@ def report(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(run, capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_outcomes_of_all_workers_are_in_the_log_of_an_api(tmp_path: Path, web: SimServer, prefix: str) -> None:
-    with cluster(tmp_path, web.port, prefix, ("fetcher", "worker", "api")) as live:
+def test_outcomes_of_all_pipelines_are_in_the_log_of_an_api(tmp_path: Path, web: SimServer, prefix: str) -> None:
+    with cluster(tmp_path, web.port, prefix, ("worker", "pipeline", "api")) as live:
         wanted = accepted(live, "logged", *URLS[100:112])
         live.wait_until_announced(wanted, 60)
         api = live.restart(live.api)  # what was not written before is written at the end
@@ -202,11 +202,11 @@ def test_partitions_of_a_killed_process_are_taken_over_within_ten_seconds(
     tmp_path: Path, web: SimServer, prefix: str
 ) -> None:
     """A killed role restarts by itself; a stopped one is replaced by others."""
-    roles = ("fetcher", "fetcher", "worker", "worker", "api")
+    roles = ("worker", "worker", "pipeline", "pipeline", "api")
     asked_before = len(list(web.ledger.requests()))
     with cluster(tmp_path, web.port, prefix, roles, f"fetch.delay={DELAY}s", "live.silence=off") as live:
         live.wait_until_announced(accepted(live, "m0", *URLS[60:80]), 60)
-        for number, role in enumerate(("fetcher", "worker"), start=1):
+        for number, role in enumerate(("worker", "pipeline"), start=1):
             pid = live.of(role)[0].worker_pid
             assert pid is not None
             os.kill(pid, signal.SIGSTOP)
@@ -222,16 +222,16 @@ def test_partitions_of_a_killed_process_are_taken_over_within_ten_seconds(
 
 
 def test_stopped_and_restarted_roles_lose_nothing(tmp_path: Path, web: SimServer, prefix: str) -> None:
-    with cluster(tmp_path, web.port, prefix, ("fetcher", "worker", "api"), f"fetch.delay={DELAY}s") as live:
+    with cluster(tmp_path, web.port, prefix, ("worker", "pipeline", "api"), f"fetch.delay={DELAY}s") as live:
         wanted = accepted(live, "m1", *URLS[150:170])
-        for role in ("fetcher", "worker"):
+        for role in ("worker", "pipeline"):
             live.start(role)
             live.of(role)[0].process.send_signal(signal.SIGTERM)
             wanted |= accepted(live, f"m-{role}", *URLS[170:180], force=True)
 
         live.wait_until_announced(wanted, 90)
         assert set(live.announced().values()) == {1}
-        for role in ("fetcher", "worker"):
+        for role in ("worker", "pipeline"):
             assert live.of(role)[0].process.wait(60) == 0
 
 

@@ -291,10 +291,10 @@ async def test_backlog_is_what_a_group_has_not_finished(config: Config) -> None:
     for topic in names.intakes[:2]:
         await sender.send([OutgoingMessage(topic, b"", None, n % 8) for n in range(20)])
     sender.close()
-    backlog = GroupBacklog(config.kafka, names.workers, names.intakes)
+    backlog = GroupBacklog(config.kafka, names.pipeline_group, names.intakes)
     assert await asyncio.to_thread(backlog.count) == 40
 
-    member = plain_consumer(config.kafka, "test", names.workers)
+    member = plain_consumer(config.kafka, "test", names.pipeline_group)
     member.commit(offsets=[TopicPartition(names.intakes[0], 1, 2)], asynchronous=False)
     member.close()
 

@@ -148,7 +148,7 @@ def deadly_web(kill: Callable[[str], None]) -> Iterator[int]:
 
 
 def notice_ends_soon(prefix: str) -> None:
-    """Shorten the sessions of workers and fetchers: the broker forgets a killed process sooner."""
+    """Shorten the sessions of pipelines and workers: the broker forgets a killed process sooner."""
     from confluent_kafka.admin import (  # type: ignore[attr-defined]
         AlterConfigOpType,
         ConfigEntry,
@@ -163,7 +163,7 @@ def notice_ends_soon(prefix: str) -> None:
     names = TopicNames(prefix)
     groups = [
         ConfigResource(ResourceType.GROUP, group, incremental_configs=entries)
-        for group in (names.workers, names.fetchers)
+        for group in (names.pipeline_group, names.worker_group)
     ]
     admin = admin_client(load(overrides=cluster_settings(prefix)).kafka, "test")
     for changed in admin.incremental_alter_configs(groups).values():
@@ -172,7 +172,7 @@ def notice_ends_soon(prefix: str) -> None:
 
 @pytest.mark.cluster
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("role", ["worker", "fetcher"])
+@pytest.mark.parametrize("role", ["pipeline", "worker"])
 def test_url_that_kills_its_process_is_given_up_and_others_go_on(tmp_path: Path, prefix: str, role: str) -> None:
     killed: Counter[str] = Counter()
     running: list[Cluster] = []
@@ -184,7 +184,7 @@ def test_url_that_kills_its_process_is_given_up_and_others_go_on(tmp_path: Path,
             os.kill(pid, signal.SIGKILL)
 
     notice_ends_soon(prefix)
-    with deadly_web(kill) as port, cluster(tmp_path, port, prefix, ("api", "worker", "fetcher")) as live:
+    with deadly_web(kill) as port, cluster(tmp_path, port, prefix, ("api", "pipeline", "worker")) as live:
         running.append(live)
         # All tests share a keyspace, where records of earlier runs are.
         urls = [f"http://site{number}-{prefix}.example/page" for number in range(15)]

@@ -54,7 +54,7 @@ class Task:
 class FakeComponents:
     def __init__(self, failure: Exception | None = None) -> None:
         self.scheduler = Task(failure)
-        self.fetchers = Task()
+        self.workers = Task()
         self.webhooks = Task()
         self.streams = Task()
         self.log = Task()

@@ -174,7 +174,7 @@ def limits_of(
     held: Mapping[str, datetime] | None = None,
 ) -> FetchListLimits:
     """Return the limits of the configuration and the options."""
-    for name, value in (("--top-n", top_n), ("--fetchers", lists), ("--max-segments", max_segments)):
+    for name, value in (("--top-n", top_n), ("--lists", lists), ("--max-segments", max_segments)):
         if value is not None and value < 1:
             raise UsageError(f"must be at least 1, not {value}", where=name)
     settings = config.generate

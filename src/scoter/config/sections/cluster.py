@@ -55,13 +55,13 @@ class KafkaClusterSettings(Section, frozen=True):
     )
     bodies: str = setting(
         "",
-        "Folder in an object store for responses that do not fit into a message: fetchers write them, workers read "
+        "Folder in an object store for responses that do not fit into a message: workers write them, pipelines read "
         "and remove them; empty to truncate such bodies.",
         example='"s3://bucket/bodies"',
     )
     fetch_lease: timedelta = setting(
         timedelta(seconds=2),
-        "How long a fetcher may request from its domains without a confirmation of Kafka, and how long the next "
+        "How long a worker may request from its domains without a confirmation of Kafka, and how long the next "
         "owner of a domain waits at first.",
         at_least=timedelta(milliseconds=200),
         at_most=timedelta(minutes=1),

@@ -83,7 +83,12 @@ class LiveSettings(Section, frozen=True):
         at_least=timedelta(milliseconds=10),
         at_most=timedelta(seconds=30),
     )
-    processes: int = setting(1, "Worker processes that fetch.", at_least=1, at_most=64)
+    processes: int = setting(
+        1,
+        "Workers: the processes that fetch; with --role pipeline, those of the pipeline.",
+        at_least=1,
+        at_most=64,
+    )
     parsers: int = setting(
         3, "Processes that parse pages which may take long; started when needed.", at_least=1, at_most=64
     )

@@ -72,7 +72,7 @@ _LOWEST_RATE: Final = 0.1  # requests per minute of a domain that is shown altho
 class DispatcherView(Struct, frozen=True, kw_only=True):
     """The state of all workers at one moment."""
 
-    fetchers: dict[int, LiveWorkerReport | None]
+    workers: dict[int, LiveWorkerReport | None]
     waiting: int
     under_way: int
     domains: int
@@ -201,7 +201,7 @@ class WorkerDispatcher:
         """Return the state of all workers."""
         workers = list(self._pool)
         return DispatcherView(
-            fetchers={worker.number: worker.report for worker in workers},
+            workers={worker.number: worker.report for worker in workers},
             waiting=sum(len(domain.waiting) for domain in self._domains),
             under_way=sum(len(worker.under_way) for worker in workers),
             domains=len(self._domains),
@@ -258,7 +258,7 @@ class WorkerDispatcher:
             if worker is None:
                 self._stalled.setdefault(domain.shard, set()).add(domain)
                 return
-            if len(worker.under_way) >= bounds.per_fetcher and not pending.is_forwarded:
+            if len(worker.under_way) >= bounds.per_worker and not pending.is_forwarded:
                 worker.line_up(domain, pending)
                 return
             domain.pop()
@@ -285,7 +285,7 @@ class WorkerDispatcher:
         return min(2 * threads, self._bounds.per_domain)
 
     def _advance_line(self, worker: HopMaker) -> None:
-        while len(worker.under_way) < self._bounds.per_fetcher and (domain := worker.next_in_line()) is not None:
+        while len(worker.under_way) < self._bounds.per_worker and (domain := worker.next_in_line()) is not None:
             self._advance(domain)
 
     # Replies

@@ -64,6 +64,7 @@ class ShardLease:
         return self._since.get(shard, -math.inf)
 
 
+# The name that workers had at first: a core also ends the workers that a core of an older version has left.
 _NAME: Final = re.compile(r"fetcher-([0-9]+)\.lock")
 _WIDTH: Final = 80
 _ASK_NICELY: Final = 1.0  # seconds that a worker has to end by itself

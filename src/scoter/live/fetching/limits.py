@@ -65,14 +65,14 @@ def rule_policy(rule: DomainRule, policy: Policy) -> Policy | None:
 class WorkerLimits(Struct, frozen=True, kw_only=True):
     """The limits of fetching by worker processes.
 
-    - ``per_fetcher``, ``per_domain``: requests at one worker, in all and of one domain
+    - ``per_worker``, ``per_domain``: requests at one worker, in all and of one domain
     - ``deepest``: requests in a worker's queue of one domain, direct requests included
     - ``patience``: requests to a domain that is on hold for longer are answered at once
     - ``idle``: idle domains that are remembered
     - ``alone_for``: how long a worker without a core stays after the last request
     """
 
-    per_fetcher: int = 2_000
+    per_worker: int = 2_000
     per_domain: int = 16
     deepest: int = 64
     patience: timedelta = timedelta(minutes=2)

@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 
 class HopMaker(Protocol):
-    """A worker, as the dispatcher sees it; or all fetchers of a cluster."""
+    """A worker, as the dispatcher sees it; or all workers of a cluster."""
 
     number: int
     report: LiveWorkerReport | None
@@ -119,7 +119,7 @@ class WorkerPool:
         self, config: Config, folder: Path, owner: PoolOwner, bounds: WorkerLimits, now: Callable[[], float]
     ) -> None:
         live = config.live
-        self._config = worker_config(config, live.processes, bounds.per_fetcher)
+        self._config = worker_config(config, live.processes, bounds.per_worker)
         self._processes = live.processes
         self._shards = live.shards
         self._lease = live.shard_lease.total_seconds()
@@ -279,7 +279,7 @@ class WorkerPool:
 
     def _do(self, orders: Sequence[Order]) -> None:
         for order in orders:
-            worker = self._workers.get(order.fetcher)
+            worker = self._workers.get(order.worker)
             if worker is None:
                 continue
             match order:

@@ -31,7 +31,7 @@ def shard_of(domain: str, shards: int) -> int:
 class Grant(Struct, frozen=True):
     """A worker gets shards; nobody has requested their domains after ``since``."""
 
-    fetcher: int
+    worker: int
     shards: tuple[int, ...]
     since: float
 
@@ -39,21 +39,21 @@ class Grant(Struct, frozen=True):
 class Renew(Struct, frozen=True):
     """A worker's lease is extended."""
 
-    fetcher: int
+    worker: int
     until: float
 
 
 class Recall(Struct, frozen=True):
     """A worker must return shards as soon as none of their requests are under way."""
 
-    fetcher: int
+    worker: int
     shards: tuple[int, ...]
 
 
 class Kill(Struct, frozen=True):
     """A worker is silent and must be killed."""
 
-    fetcher: int
+    worker: int
 
 
 Order: TypeAlias = Grant | Renew | Recall | Kill
@@ -80,58 +80,58 @@ class ShardAssignment:
 
     def __repr__(self) -> str:
         free = sum(1 for holder in self._holder if holder is None)
-        return f"ShardAssignment({len(self._workers)} fetchers, {len(self._holder)} shards, {free} free)"
+        return f"ShardAssignment({len(self._workers)} workers, {len(self._holder)} shards, {free} free)"
 
     def owner(self, shard: int) -> int | None:
         """Return the holder of a shard, or ``None`` if it is free, recalled, or its holder is doomed."""
         holder = None if shard in self._recalled else self._holder[shard]
         return holder if holder is not None and not self._workers[holder].is_doomed else None
 
-    def held(self, fetcher: int) -> tuple[int, ...]:
+    def held(self, worker: int) -> tuple[int, ...]:
         """Return the shards of a worker."""
-        return tuple(shard for shard, holder in enumerate(self._holder) if holder == fetcher)
+        return tuple(shard for shard, holder in enumerate(self._holder) if holder == worker)
 
-    def join(self, fetcher: int, now: float) -> None:
+    def join(self, worker: int, now: float) -> None:
         """Add a worker that is ready."""
-        self._workers[fetcher] = _WorkerState(now, now)
+        self._workers[worker] = _WorkerState(now, now)
 
-    def heard(self, fetcher: int, now: float) -> None:
+    def heard(self, worker: int, now: float) -> None:
         """Note that a worker is alive."""
-        worker = self._workers.get(fetcher)
-        if worker is not None:
-            worker.heard = now
+        state = self._workers.get(worker)
+        if state is not None:
+            state.heard = now
 
-    def returned(self, fetcher: int, since: Mapping[int, float]) -> None:
+    def returned(self, worker: int, since: Mapping[int, float]) -> None:
         """Take back recalled shards; the worker has made no requests to them after these times."""
         for shard, last in since.items():
-            if self._holder[shard] == fetcher and shard in self._recalled:
+            if self._holder[shard] == worker and shard in self._recalled:
                 self._free(shard, last)
 
-    def died(self, fetcher: int, now: float) -> None:
+    def died(self, worker: int, now: float) -> None:
         """Remove a dead worker and free its shards; it makes no requests after ``now``."""
-        self._workers.pop(fetcher, None)
-        for shard in self.held(fetcher):
+        self._workers.pop(worker, None)
+        for shard in self.held(worker):
             self._free(shard, now)
 
     def tick(self, now: float) -> list[Order]:
         """Return the orders to execute now."""
         if self._ticked is not None and now - self._ticked > self._silence / 2:
             # The core itself was paused or starved, so it cannot tell which workers were silent.
-            for worker in self._workers.values():
-                worker.heard = now
+            for state in self._workers.values():
+                state.heard = now
         self._ticked = now
         orders: list[Order] = []
-        for fetcher, worker in self._workers.items():
-            if worker.is_doomed:
-                if now >= worker.until:
-                    for shard in self.held(fetcher):
-                        self._free(shard, worker.until)
-            elif now - worker.heard > self._silence:
-                worker.is_doomed = True
-                orders.append(Kill(fetcher))
+        for worker, state in self._workers.items():
+            if state.is_doomed:
+                if now >= state.until:
+                    for shard in self.held(worker):
+                        self._free(shard, state.until)
+            elif now - state.heard > self._silence:
+                state.is_doomed = True
+                orders.append(Kill(worker))
             else:
-                worker.until = now + self._lease
-                orders.append(Renew(fetcher, worker.until))
+                state.until = now + self._lease
+                orders.append(Renew(worker, state.until))
         return orders + self._hand_out() + self._level()
 
     def _free(self, shard: int, since: float) -> None:
@@ -140,7 +140,7 @@ class ShardAssignment:
         self._since[shard] = max(self._since[shard], since)
 
     def _loads(self) -> dict[int, int]:
-        loads = {fetcher: 0 for fetcher, worker in self._workers.items() if not worker.is_doomed}
+        loads = {worker: 0 for worker, state in self._workers.items() if not state.is_doomed}
         for holder in self._holder:
             if holder is not None and holder in loads:
                 loads[holder] += 1
@@ -151,17 +151,17 @@ class ShardAssignment:
         given: dict[tuple[int, float], list[int]] = {}
         for shard, holder in enumerate(self._holder):
             if holder is None and loads:
-                least = min(loads, key=lambda fetcher: (loads[fetcher], fetcher))
+                least = min(loads, key=lambda worker: (loads[worker], worker))
                 loads[least] += 1
                 self._holder[shard] = least
                 given.setdefault((least, self._since[shard]), []).append(shard)
-        return [Grant(fetcher, tuple(shards), since) for (fetcher, since), shards in given.items()]
+        return [Grant(worker, tuple(shards), since) for (worker, since), shards in given.items()]
 
     def _level(self) -> list[Order]:
         loads = self._loads()
         if len(loads) < 2 or self._recalled:
             return []
-        most = max(loads, key=lambda fetcher: (loads[fetcher], fetcher))
+        most = max(loads, key=lambda worker: (loads[worker], worker))
         spare = (loads[most] - min(loads.values())) // 2
         shards = self.held(most)[: min(spare, _MOST_RECALLED)]
         if not shards:

@@ -6,7 +6,7 @@
 - ``offsets``    which messages of a partition are done (pure)
 - ``consumer``   the partitions of a group's member, and their messages
 - ``intake``     accepted URLs, as an api writes them
-- ``journal``    accepted URLs, as a worker reads them
+- ``journal``    accepted URLs, as a pipeline reads them
 - ``repeats``    URLs that an api has sent twice
 - ``suspects``   messages that may have killed their process
 - ``outcomes``   recording of outcomes: Cassandra first, then one Kafka transaction
@@ -17,14 +17,14 @@
 - ``metadata``   records by URL
 - ``access``     API keys and message ids
 - ``robots``     the shared robots.txt cache
-- ``requests``   the worker's request queues, served by fetchers
+- ``requests``   the pipeline's request queues, served by workers
 - ``large_replies``  replies that do not fit into a message, in an object store
-- ``role_reports``  faults and activity of workers and fetchers, for api processes
+- ``role_reports``  faults and activity of pipelines and workers, for api processes
 - ``deliveries``  deliveries to callbacks
 - ``topic_reader``  reads partitions without a consumer group
 - ``migration``  moves the data of a service between its directory and a cluster
-- ``fetcher``    a fetcher: partitions of domains, leases
-- ``delays``     what a fetcher leaves to the next owner of its partitions
+- ``fetcher``    a worker: partitions of domains, leases
+- ``delays``     what a worker leaves to the next owner of its partitions
 
 ``docs/live-cluster.md`` has the design and the arguments for its guarantees.
 """

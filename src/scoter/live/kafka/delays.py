@@ -1,4 +1,4 @@
-"""What a fetcher leaves to the next owner of a partition: delays and holds of domains, and whether it has stopped."""
+"""What a worker leaves to the next owner of a partition: delays and holds of domains, and whether it has stopped."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SAME_HOLD: Final = 1.0
 
 
 class SharedDelays:
-    """The topic of delays, as a fetcher reads and writes it."""
+    """The topic of delays, as a worker reads and writes it."""
 
     def __init__(
         self,

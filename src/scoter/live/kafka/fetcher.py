@@ -1,4 +1,4 @@
-"""A fetcher of a cluster: makes the requests to the domains of its partitions. It talks to Kafka and the web only.
+"""A worker of a cluster: makes the requests to the domains of its partitions. It talks to Kafka and the web only.
 
 A ``LiveWorker`` does the work, as in the embedded service. This module takes the place of the core: partitions are the
 shards; a commit that Kafka confirms renews the lease; the next owner of a partition finds in the topic of delays what
@@ -62,12 +62,12 @@ _log = logging.getLogger(__name__)
 
 
 class _FetchOrder:
-    """A hop that a worker waits for; the worker's side of a connection, as ``LiveWorker`` sees it."""
+    """A hop that a pipeline waits for; the pipeline's side of a connection, as ``LiveWorker`` sees it."""
 
     is_open = True
     has_room = True
 
-    def __init__(self, role: FetcherRole, place: Place, offset: int, frame: FetchFrame) -> None:
+    def __init__(self, role: WorkerRole, place: Place, offset: int, frame: FetchFrame) -> None:
         self.place = place
         self.offset = offset
         self.frame = frame
@@ -80,7 +80,7 @@ class _FetchOrder:
         pass
 
 
-class FetcherRole:
+class WorkerRole:
     """Owns partitions of requests (``consumer.PartitionOwner``), and is the core of a ``LiveWorker``."""
 
     is_open = True
@@ -112,7 +112,7 @@ class FetcherRole:
         self._returning: dict[int, asyncio.Event] = {}
         self._taking: dict[int, asyncio.Task[None]] = {}
         self._tasks = VitalTasks()
-        self._counterpart: FetchFrame | None = None  # the worker that was heard of last
+        self._counterpart: FetchFrame | None = None  # the pipeline that was heard of last
         self._inbox = TopicTail(
             self._settings, self._names.replies, reply_partition(name), self._receive_reply, name=f"{name}-inbox"
         )
@@ -123,7 +123,7 @@ class FetcherRole:
         self.oversized = 0
 
     async def start(self) -> None:
-        """Begin to read answers of workers."""
+        """Begin to read answers of pipelines."""
         await self._inbox.start()
 
     async def close(self) -> None:
@@ -308,7 +308,7 @@ class FetcherRole:
         self._suspects.done(order.place, order.offset)
 
     def _ask(self, order: _FetchOrder, hop: MakeHop) -> None:
-        """Make a hop; one that may have killed several fetchers waits until it can be made alone."""
+        """Make a hop; one that may have killed several workers waits until it can be made alone."""
         assert self.member is not None  # noqa: S101 - set before it starts
         ends = self.member.ends_of(order.place, order.offset)
         trials = self.member.trials_of(order.place, order.offset)
@@ -324,7 +324,7 @@ class FetcherRole:
 
     def _make(self, order: _FetchOrder, hop: MakeHop, *, is_suspect: bool) -> None:
         if self.worker is not None:
-            # A response that may have killed a fetcher is not parsed in another one.
+            # A response that may have killed a worker is not parsed in another one.
             self.worker.ask(msgspec.structs.replace(hop, is_read=hop.is_read and not is_suspect), order)
 
     async def _begin_trial(self, place: Place, offset: int) -> bool:

@@ -159,7 +159,7 @@ class KafkaIntake:
         return self.lag
 
     def waiting_of(self, domain: str) -> int:
-        """Return 0: only the worker of a domain knows."""
+        """Return 0: only the pipeline of a domain knows."""
         return 0
 
     def waiting_for(self, tenant: str) -> int:

@@ -1,8 +1,8 @@
-"""Accepted URLs in Kafka, as a worker reads them (``ports.Intake``).
+"""Accepted URLs in Kafka, as a pipeline reads them (``ports.Intake``).
 
-A worker holds the entries of its partitions in memory, under the same leases, windows per domain and numbers of tries
-as the embedded journal. Nothing of that is stored: what a worker has not recorded when it ends, the next owner of the
-partition reads again. Only that a worker owns a partition is stored, before it begins with the first entry.
+A pipeline holds the entries of its partitions in memory, under the same leases, windows per domain and numbers of tries
+as the embedded journal. Nothing of that is stored: what a pipeline has not recorded when it ends, the next owner of the
+partition reads again. Only that a pipeline owns a partition is stored, before it begins with the first entry.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class _OpenUrl(Struct):
         )
 
 
-class WorkerJournal:
-    """The entries of a worker's partitions (``ports.Intake``), fed by its membership in the group of workers."""
+class PipelineJournal:
+    """The entries of a pipeline's partitions (``ports.Intake``), fed by its membership in the group of pipelines."""
 
     def __init__(
         self,
@@ -258,7 +258,7 @@ class WorkerJournal:
     # Intake
 
     async def accept(self, messages: Sequence[tuple[Message, Sequence[str]]]) -> Sequence[Accepted]:
-        """Workers accept nothing."""
+        """Pipelines accept nothing."""
         raise StoreUnavailable("messages are accepted by api processes")
 
     async def open(self, reader: str, most: int, lease: timedelta) -> Sequence[JournalEntry]:
@@ -315,7 +315,7 @@ class WorkerJournal:
         return row.place, row.offset
 
     def owns(self, domain: str, priority: Priority) -> bool:
-        """Return whether this worker owns the partition of a domain."""
+        """Return whether this pipeline owns the partition of a domain."""
         assert self.member is not None  # noqa: S101 - set before it starts
         return self.member.owns((self._names.intake(priority), shard_of(domain, self._numbers.partitions)))
 

@@ -83,14 +83,16 @@ class TopicNames(Struct, frozen=True):
     def dead(self) -> str:
         return f"{self.prefix}.dead"
 
+    # Both groups have the names that their roles had at first. These stay: the positions of running services, and the
+    # rights of their users, are stored under them.
     @property
-    def workers(self) -> str:
-        """The consumer group of workers."""
+    def pipeline_group(self) -> str:
+        """The consumer group of pipelines."""
         return f"{self.prefix}.workers"
 
     @property
-    def fetchers(self) -> str:
-        """The consumer group of fetchers."""
+    def worker_group(self) -> str:
+        """The consumer group of workers."""
         return f"{self.prefix}.fetchers"
 
     @property
@@ -365,7 +367,7 @@ def topic_plan(settings: KafkaClusterSettings, live: LiveSettings) -> Mapping[st
         **dict.fromkeys(names.intakes, (many, kept)),
         names.requests: (many, kept),
         names.replies: (REPLY_PARTITIONS, {"retention.ms": str(_TEN_MINUTES), **large}),
-        # The time of the broker: clocks of fetchers may differ.
+        # The time of the broker: clocks of workers may differ.
         names.delays: (many, {**compacted, "message.timestamp.type": "LogAppendTime"}),
         names.events: (1, {"retention.ms": events_for, **large}),
         names.rules: (1, compacted),

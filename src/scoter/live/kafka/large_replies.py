@@ -1,6 +1,6 @@
 """Replies that do not fit into a message of Kafka: they travel through an object store (``kafka.bodies``).
 
-The fetcher stores the reply and sends its name. The worker reads it once and removes it. What a lost worker has not
+The worker stores the reply and sends its name. The pipeline reads it once and removes it. What a lost pipeline has not
 read stays there: let the store remove objects that are older than a day.
 """
 

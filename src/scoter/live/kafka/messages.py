@@ -32,7 +32,7 @@ class AcceptedUrl(Struct, frozen=True, array_like=True):
 
 
 class FetchFrame(Struct, frozen=True, array_like=True):
-    """A message of ``workers.wire`` between a worker and a fetcher.
+    """A message of ``fetching.wire`` between a pipeline and a worker.
 
     ``receiver`` is empty if it is for the owner of the domain. Replies go to ``sender``, at its partition of the topic
     of replies. A large reply is ``stored`` under a name in an object store instead, and ``hop`` is the id of its hop.
@@ -48,7 +48,7 @@ class FetchFrame(Struct, frozen=True, array_like=True):
 
 
 class LearntDelay(Struct, frozen=True, array_like=True):
-    """What a fetcher leaves to the next owner of a partition.
+    """What a worker leaves to the next owner of a partition.
 
     With a domain: the seconds between requests to it, the wall time until which it is on hold, and for how many seconds
     that was when the message was written. With ``TAKEN`` or ``RETURNED`` in its place: ``owner`` has taken the

@@ -179,11 +179,11 @@ async def _move_entries(db: ServiceDb, cluster: ClusterAccess) -> int:
 
 
 async def _move_back(cluster: ClusterAccess, db: ServiceDb) -> int | None:
-    """Move the unfinished messages of the intake to a journal; ``None`` if workers are running."""
+    """Move the unfinished messages of the intake to a journal; ``None`` if pipelines are running."""
     kafka, names = cluster.config.kafka, cluster.names
     if await asyncio.to_thread(_has_members, cluster):
         return None
-    consumer = plain_consumer(kafka, "migration", names.workers)
+    consumer = plain_consumer(kafka, "migration", names.pipeline_group)
     try:
         messages: dict[str, list[AcceptedUrl]] = {}
         ends: list[Any] = []
@@ -233,7 +233,7 @@ async def _unfinished(
                 raise UsageError(
                     f"a message cannot be read: {error}",
                     where=where,
-                    hint="Start a worker, which moves it to the dead-letter topic, or use a newer Scoter.",
+                    hint="Start a pipeline, which moves it to the dead-letter topic, or use a newer Scoter.",
                 ) from None
     return urls, confluent_kafka.TopicPartition(topic, partition, found[-1].offset + 1)
 
@@ -243,7 +243,7 @@ def _has_members(cluster: ClusterAccess) -> bool:
 
     admin = admin_client(cluster.config.kafka, "migration")
     try:
-        (future,) = admin.describe_consumer_groups([cluster.names.workers]).values()
+        (future,) = admin.describe_consumer_groups([cluster.names.pipeline_group]).values()
         return bool(future.result(timeout=cluster.config.kafka.timeout.total_seconds()).members)
     except KafkaException:  # the group does not exist
         return False

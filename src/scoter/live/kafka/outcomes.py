@@ -1,6 +1,6 @@
 """Recording of outcomes in a cluster: the records in Cassandra first, then one Kafka transaction.
 
-The transaction contains the events and the new positions of their partitions, and is tied to the worker's membership
+The transaction contains the events and the new positions of their partitions, and is tied to the pipeline's membership
 in its group. If a partition has another owner by now, Kafka refuses it as a whole, and nobody sees its events.
 """
 
@@ -25,7 +25,7 @@ from scoter.live.clock import utc_now
 from scoter.live.kafka.consumer import GroupMember, Place
 from scoter.live.kafka.deliveries import CALLBACK
 from scoter.live.kafka.faults import FAULTS, FaultKind
-from scoter.live.kafka.journal import WorkerJournal
+from scoter.live.kafka.journal import PipelineJournal
 from scoter.live.kafka.kafka import (
     OutgoingMessage,
     client_options,
@@ -46,7 +46,7 @@ from scoter.live.threaded_calls import BatchThread, ThreadedCall
 _MOST_WAITING: Final = 10_000
 _TOGETHER: Final = 1_000
 _APART: Final = 0.2  # seconds between transactions: each costs milliseconds of CPU time, however many outcomes it has
-_LONGEST: Final = 3.0  # seconds; a worker that is lost in a transaction delays all readers of events that long
+_LONGEST: Final = 3.0  # seconds; a pipeline that is lost in a transaction delays all readers of events that long
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.1  # seconds before the second attempt; the next ones wait twice as long each
 _HANGS: Final = 3  # times the timeout, after which a call of librdkafka counts as hanging
@@ -263,7 +263,7 @@ class ClusterOutcomes:
 
     def __init__(
         self,
-        journal: WorkerJournal,
+        journal: PipelineJournal,
         metadata: MetadataStore,
         transactions: OutcomeTransactions,
         continued: Callable[[AcceptedUrl], OutgoingMessage],
@@ -300,7 +300,7 @@ class ClusterOutcomes:
         return finished.event
 
     async def _with_trail(self, done: UrlOutcome) -> UrlOutcome:
-        """Return an outcome for the accepted URL and every hop that another worker has made."""
+        """Return an outcome for the accepted URL and every hop that another pipeline has made."""
         trail, record = done.entry.trail, done.record
         whole = (*trail, *record.hops)
         # A chain that is too long says nothing about its later hops: from there it is shorter.
@@ -335,7 +335,7 @@ class ClusterOutcomes:
     # RedirectHandovers
 
     def is_elsewhere(self, url: Url, priority: Priority) -> bool:
-        """Return whether another worker owns the partition of a URL's domain."""
+        """Return whether another pipeline owns the partition of a URL's domain."""
         return not self._journal.owns(url.domain, priority)
 
     async def hand_over(self, reader: str, handover: RedirectHandover) -> bool:

@@ -21,7 +21,7 @@ _NO_TIME: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class RepeatedUrls:
-    """Recognises further copies of the URLs that a worker has received last."""
+    """Recognises further copies of the URLs that a pipeline has received last."""
 
     def __init__(self, within: timedelta, most: int = _MOST) -> None:
         """Copies are at most ``within`` apart: so long is the ID of a message remembered."""

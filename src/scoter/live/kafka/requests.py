@@ -1,6 +1,6 @@
-"""The request queues of a worker in a cluster: hops go to the fetchers through Kafka, and their replies come back.
+"""The request queues of a pipeline in a cluster: hops go to the workers through Kafka, and their replies come back.
 
-``WorkerDispatcher`` keeps the queues, as in the embedded service. To it, all fetchers together look like one worker
+``WorkerDispatcher`` keeps the queues, as in the embedded service. To it, all workers together look like one worker
 process that holds every shard.
 """
 
@@ -38,8 +38,8 @@ def reply_partition(name: str) -> int:
     return shard_of(name, REPLY_PARTITIONS)
 
 
-class FetcherGroup:
-    """All fetchers, as the dispatcher of a worker sees them: a single worker that holds every shard."""
+class RemoteWorkerGroup:
+    """All workers, as the dispatcher of a pipeline sees them: a single worker that holds every shard."""
 
     number = 1
     report: LiveWorkerReport | None = None
@@ -58,7 +58,7 @@ class FetcherGroup:
         return os.getpid()
 
     def send(self, message: WireMessage) -> None:
-        """Send a hop to the owner of its domain; rules reach fetchers by their own topic."""
+        """Send a hop to the owner of its domain; rules reach workers by their own topic."""
         if not isinstance(message, MakeHop):
             return
         domain = queue_key(message.request.url, "domain")
@@ -68,7 +68,7 @@ class FetcherGroup:
         loop = asyncio.get_running_loop()
 
         def report(error: Any, delivered: Any) -> None:
-            if error is not None:  # no fetcher has it, or two will: its reply counts once
+            if error is not None:  # no worker has it, or two will: its reply counts once
                 loop.call_soon_threadsafe(loop.call_later, _RESEND, self._send_again, message)
 
         self._sender.put(outgoing, report)
@@ -85,12 +85,12 @@ class FetcherGroup:
 
 
 class _Sender:
-    """A fetcher that has sent a message to this worker and waits for an answer."""
+    """A worker that has sent a message to this pipeline and waits for an answer."""
 
     number = 0
     report: LiveWorkerReport | None = None
 
-    def __init__(self, group: FetcherGroup, sender: KafkaSender, topic: str, own: str, to: FetchFrame) -> None:
+    def __init__(self, group: RemoteWorkerGroup, sender: KafkaSender, topic: str, own: str, to: FetchFrame) -> None:
         self.under_way = group.under_way
         self._group = group
         self._sender = sender
@@ -114,8 +114,8 @@ class _Sender:
         return self._group.next_in_line()
 
 
-class FetcherPool:
-    """Connects the dispatcher of a worker to the fetchers (``fetching.pool.HopMakers``)."""
+class RemoteWorkers:
+    """Connects the dispatcher of a pipeline to the workers (``fetching.pool.HopMakers``)."""
 
     restarts = 0
 
@@ -124,7 +124,7 @@ class FetcherPool:
         self._sender = sender
         self._name = name
         self._owner = owner
-        self._group = FetcherGroup(settings, sender, name)
+        self._group = RemoteWorkerGroup(settings, sender, name)
         partition = reply_partition(name)
         self._tail = TopicTail(settings, self._names.replies, partition, self._receive, name=f"{name}-replies")
         self._large = large_replies(settings.bodies)
@@ -142,7 +142,7 @@ class FetcherPool:
         await self._tail.start()
 
     async def ready(self) -> None:
-        """Return at once: requests wait in Kafka for fetchers."""
+        """Return at once: requests wait in Kafka for workers."""
 
     async def close(self, within: float) -> None:
         await self._tail.close()
@@ -175,7 +175,7 @@ class FetcherPool:
         hop = self._group.under_way.get(found.hop)
         try:
             if self._large is None:
-                raise StoreUnavailable("this worker has no object store (kafka.bodies)")
+                raise StoreUnavailable("this pipeline has no object store (kafka.bodies)")
             frame = decoded(found.kind, await self._large.take(found.stored))
         except (ScoterError, msgspec.DecodeError) as error:
             if hop is None:

@@ -1,4 +1,4 @@
-"""The robots.txt cache that the workers of a cluster share: in Redis if one is configured, otherwise in Cassandra.
+"""The robots.txt cache that the pipelines of a cluster share: in Redis if one is configured, otherwise in Cassandra.
 
 It is only a cache: if the server fails, lookups find nothing, and the file is requested again.
 """

@@ -1,4 +1,4 @@
-"""What workers and fetchers tell the api processes through a topic: their faults, and which domains they request."""
+"""What pipelines and workers tell the api processes through a topic: their faults, and which domains they request."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ReportSender:
 
 
 class RoleReports:
-    """The latest reports of all workers and fetchers, as an api process knows them. ``start`` it before use."""
+    """The latest reports of all pipelines and workers, as an api process knows them. ``start`` it before use."""
 
     def __init__(self, settings: KafkaClusterSettings, name: str, now: Callable[[], float] = steady_now) -> None:
         topic = TopicNames(settings.prefix).reports
@@ -82,7 +82,7 @@ class RoleReports:
         await self._tail.close()
 
     def activity(self, most: int, own: Sequence[DomainActivity] = ()) -> list[DomainActivity]:
-        """Return the busiest domains of all workers: paused ones first, then by requests per minute."""
+        """Return the busiest domains of all pipelines: paused ones first, then by requests per minute."""
         found = [*own, *(each for report in self._current() for each in report.activity)]
         found.sort(key=lambda each: (each.until is None or not each.why, -each.rate))
         return found[:most]
@@ -90,7 +90,7 @@ class RoleReports:
     def processes(self) -> Mapping[str, float]:
         """Return the number of processes that have reported in the last minute, by role."""
         counted = Counter(report.role for report in self._current())
-        return {role: float(counted[role]) for role in ("worker", "fetcher")}
+        return {role: float(counted[role]) for role in ("pipeline", "worker")}
 
     def faults(self) -> Mapping[str, float]:
         """Return the number of faults of this process and of those that report, by kind."""

@@ -28,7 +28,7 @@ def is_service(directory: Path) -> bool:
 
 
 def is_role(directory: Path) -> bool:
-    """Return whether a directory belongs to a worker or fetcher of a cluster."""
+    """Return whether a directory belongs to a pipeline or a worker of a cluster."""
     return not is_service(directory) and any((directory / name).is_dir() for name in ("content", "run"))
 
 

@@ -51,7 +51,7 @@ from scoter.store.warc import ArchiveInfo
 
 
 class CoreComponents:
-    """The components of a core; the caller opens and closes stores, fetchers, archive and parsers."""
+    """The components of a core; the caller opens and closes stores, workers, archive and parsers."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class CoreComponents:
         config: Config,
         *,
         stores: SqliteStores,
-        fetchers: WorkerDispatcher,
+        workers: WorkerDispatcher,
         content: WarcContent,
         parsing: ContentParser,
         parsers: ParserPool,
@@ -67,7 +67,7 @@ class CoreComponents:
         folder = plan.folder
         guard = Guard(config)
         self.stores = stores
-        self.fetchers = fetchers
+        self.workers = workers
         self.is_stopping = False
         self.metrics = ServiceMetrics(readings(self))
         self.history = StatisticsHistory(self.metrics, folder.history)
@@ -86,14 +86,14 @@ class CoreComponents:
         self.waiters = UrlWaiters(config.web.waiting)
         self.post = CurlPoster(config, guard=guard)
         self.webhooks = Webhooks(stores.deliveries, self.post, folder.secret(), metrics=self.metrics)
-        rules = CachedDomainRules(stores.rules, fetchers.set_rule)
+        rules = CachedDomainRules(stores.rules, workers.set_rule)
         reader = f"core-{os.getpid()}-{secrets.token_hex(4)}"
         way = pipeline(
             config,
             reader=reader,
             store=stores.metadata,
             outcomes=stores.outcomes,
-            fetching=fetchers,
+            fetching=workers,
             reading=ResponseParser(config, parsing, parsers),
             content=content,
             rules=rules,
@@ -139,9 +139,9 @@ class CoreComponents:
                 rules=rules,
                 deliveries=stores.deliveries,
                 wake_deliveries=self.webhooks.wake,
-                fetching=fetchers,
+                fetching=workers,
                 waiting_for=stores.journal.waiting_for,
-                activity=fetchers.activity,
+                activity=workers.activity,
                 content=content,
                 keys=stores.keys,
                 access=access,
@@ -160,7 +160,7 @@ class CoreComponents:
         """Return why the service is not ready, or ""."""
         if self.is_stopping:
             return "The service is shutting down."
-        if not self.fetchers.is_ready:
+        if not self.workers.is_ready:
             return "No worker is running yet."
         if not self.floor.has_room():
             return "The disk is nearly full; messages are refused."
@@ -215,10 +215,10 @@ def archive_info(config: Config) -> ArchiveInfo:
 def readings(core: CoreComponents) -> tuple[Reading, ...]:
     """Return the metrics that the components of the core keep."""
 
-    def fetchers(field: str) -> Callable[[], Mapping[str, float]]:
+    def workers(field: str) -> Callable[[], Mapping[str, float]]:
         return lambda: {
             str(number): getattr(report, field)
-            for number, report in core.fetchers.snapshot().fetchers.items()
+            for number, report in core.workers.snapshot().workers.items()
             if report is not None
         }
 
@@ -234,13 +234,14 @@ def readings(core: CoreComponents) -> tuple[Reading, ...]:
         Reading("scoter_retries_waiting", "URLs to be fetched again.", lambda: core.stores.journal.retries()),
         Reading("scoter_pipeline_urls", "URLs in progress, or held back by a limit.", lambda: _urls(core), "state"),
         Reading("scoter_fetch_requests", "Requests, by what they wait for.", lambda: _requests(core), "state"),
-        Reading("scoter_fetch_domains", "Domains in memory.", lambda: core.fetchers.snapshot().domains),
-        Reading("scoter_fetchers", "Worker processes.", lambda: len(core.fetchers.snapshot().fetchers)),
-        Reading("scoter_fetcher_restarts_total", "Workers started again.", lambda: core.fetchers.snapshot().restarts),
-        Reading("scoter_fetcher_cpu_seconds_total", "CPU time of a worker.", fetchers("cpu"), "fetcher"),
-        Reading("scoter_fetcher_memory_bytes", "Memory of a worker.", fetchers("memory"), "fetcher"),
-        Reading("scoter_fetcher_queues", "Domains with a queue in a worker.", fetchers("queues"), "fetcher"),
-        Reading("scoter_fetcher_shards", "Shards that a worker leases.", fetchers("shards"), "fetcher"),
+        # The metrics of workers keep the names that they had at first: dashboards and alerts use them.
+        Reading("scoter_fetch_domains", "Domains in memory.", lambda: core.workers.snapshot().domains),
+        Reading("scoter_fetchers", "Worker processes.", lambda: len(core.workers.snapshot().workers)),
+        Reading("scoter_fetcher_restarts_total", "Workers started again.", lambda: core.workers.snapshot().restarts),
+        Reading("scoter_fetcher_cpu_seconds_total", "CPU time of a worker.", workers("cpu"), "fetcher"),
+        Reading("scoter_fetcher_memory_bytes", "Memory of a worker.", workers("memory"), "fetcher"),
+        Reading("scoter_fetcher_queues", "Domains with a queue in a worker.", workers("queues"), "fetcher"),
+        Reading("scoter_fetcher_shards", "Shards that a worker leases.", workers("shards"), "fetcher"),
         Reading("scoter_store_records", "Records.", size("records")),
         Reading("scoter_store_collisions", "Records whose hash collides with another.", size("collisions")),
         Reading("scoter_store_file_bytes", "Size of the database.", size("file_bytes")),
@@ -276,7 +277,7 @@ def _urls(core: CoreComponents) -> Mapping[str, float]:
 
 
 def _requests(core: CoreComponents) -> Mapping[str, float]:
-    view = core.fetchers.snapshot()
+    view = core.workers.snapshot()
     return {"waiting": view.waiting, "under_way": view.under_way}
 
 

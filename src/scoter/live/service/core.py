@@ -44,11 +44,11 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         )
         parsing = stack.enter_context(ContentParser(config))
         parsers = stack.enter_context(ParserPool.of(config))
-        fetchers = await stack.enter_async_context(
+        workers = await stack.enter_async_context(
             WorkerDispatcher(config, folder.run, rules=stores.rules.all(), holds=stores.holds)
         )
         components = CoreComponents(
-            plan, config, stores=stores, fetchers=fetchers, content=content, parsing=parsing, parsers=parsers
+            plan, config, stores=stores, workers=workers, content=content, parsing=parsing, parsers=parsers
         )
         stack.push_async_callback(components.post.close)
         server = HttpServer(
@@ -98,9 +98,9 @@ class CoreProcess:
         return DEFECT if failed else 0
 
     async def _report_ready(self, link: SupervisorLink) -> None:
-        await self._components.fetchers.ready()
+        await self._components.workers.ready()
         link.report_ready()
-        _log.info("the core is ready: %r", self._components.fetchers)
+        _log.info("the core is ready: %r", self._components.workers)
 
     async def _end(self) -> None:
         """Accept nothing more, return unfinished work, and write what is not on disk yet."""

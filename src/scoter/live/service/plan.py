@@ -115,8 +115,8 @@ class ServiceRole(StrEnum):
 
     ALL = "all"
     API = "api"
+    PIPELINE = "pipeline"
     WORKER = "worker"
-    FETCHER = "fetcher"
 
 
 class ServicePlan(Struct, frozen=True, kw_only=True):

@@ -33,8 +33,8 @@ from scoter.live.service.process import (
 CORE: Final = "scoter.live.service.core"
 LOOKUPS: Final = "scoter.live.service.lookup_process"
 API: Final = "scoter.live.service.roles.api"
-WORKER: Final = "scoter.live.service.roles.pipeline"
-FETCHER: Final = "scoter.live.service.roles.worker"
+PIPELINE: Final = "scoter.live.service.roles.pipeline"
+WORKER: Final = "scoter.live.service.roles.worker"
 _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 10.0
 _MOST_DOUBLINGS: Final = 10
@@ -166,9 +166,9 @@ def process_groups(plan: ServicePlan, listening: Sequence[socket.socket]) -> lis
             return [[SupervisedProcess("core", CORE, plan)], lookups]
         case ServiceRole.API:
             return [[SupervisedProcess(f"api {number}", API, plan, each) for number, each in enumerate(listening, 1)]]
-        case ServiceRole.WORKER | ServiceRole.FETCHER:
+        case ServiceRole.PIPELINE | ServiceRole.WORKER:
             numbers = range(1, plan.config.live.processes + 1)
-            module = WORKER if plan.role is ServiceRole.WORKER else FETCHER
+            module = PIPELINE if plan.role is ServiceRole.PIPELINE else WORKER
             return [[SupervisedProcess(f"{plan.role} {number}", module, plan) for number in numbers]]
 
 

@@ -189,7 +189,7 @@ USAGES: Final[Mapping[str, NutchUsage]] = {
         flags={"-force": "--force", "-noFilter": "--no-filter"},
         values={
             "-topN": "--top-n",
-            "-numFetchers": "--fetchers",
+            "-numFetchers": "--lists",
             "-maxNumSegments": "--max-segments",
             "-adddays": "--add-days",
             "-addDays": "--add-days",

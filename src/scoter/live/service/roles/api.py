@@ -37,7 +37,7 @@ from scoter.live.kafka.deliveries import CassandraDeliveries, DeliveryFeed
 from scoter.live.kafka.events import KafkaEvents
 from scoter.live.kafka.intake import KafkaIntake
 from scoter.live.kafka.metadata import CachedRecords, CassandraMetadata
-from scoter.live.kafka.requests import FetcherPool
+from scoter.live.kafka.requests import RemoteWorkers
 from scoter.live.kafka.role_reports import RoleReports
 from scoter.live.kafka.topic_reader import GroupBacklog
 from scoter.live.records import Event
@@ -89,15 +89,15 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         streams = Streams(events, most=web.streams)
         reports = RoleReports(config.kafka, name)
         sessions = SharedSessions(config.kafka, parts.sender, name)
-        fetchers = await stack.enter_async_context(
+        workers = await stack.enter_async_context(
             WorkerDispatcher(
                 config,
                 plan.folder.run,
                 rules=parts.rules.all(),
-                pool=partial(FetcherPool, config.kafka, parts.sender, name),
+                pool=partial(RemoteWorkers, config.kafka, parts.sender, name),
             )
         )
-        parts.rules.on_change = fetchers.set_rule
+        parts.rules.on_change = workers.set_rule
         dead = _DeadLetters()
         metrics = ServiceMetrics(
             (
@@ -138,9 +138,9 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
                 rules=parts.rules,
                 deliveries=deliveries,
                 wake_deliveries=webhooks.wake,
-                fetching=fetchers,
+                fetching=workers,
                 waiting_for=intake.waiting_for,
-                activity=lambda most: reports.activity(most, fetchers.activity(most)),
+                activity=lambda most: reports.activity(most, workers.activity(most)),
                 keys=keys,
                 access=access,
                 metrics=metrics,
@@ -190,7 +190,7 @@ async def _serve(server: HttpServer, link: SupervisorLink) -> None:
 
 
 async def _write_log(log: FetchLog, kept: timedelta | None, clock: Callable[[], datetime]) -> None:
-    """Write the outcomes of all workers to the log, and remove old ones."""
+    """Write the outcomes of all pipelines to the log, and remove old ones."""
     async with asyncio.TaskGroup() as group:
         group.create_task(log.run())
         try:
@@ -227,7 +227,7 @@ class _DeadLetters:
 
 async def _count(parts: ClusterParts, intake: KafkaIntake, dead: _DeadLetters) -> None:
     """Count the URLs that are not done and the dead letters, once a second."""
-    backlog = GroupBacklog(parts.config.kafka, parts.names.workers, parts.names.intakes)
+    backlog = GroupBacklog(parts.config.kafka, parts.names.pipeline_group, parts.names.intakes)
     try:
         while True:
             try:

@@ -1,4 +1,4 @@
-"""A worker of a cluster: ``python -m scoter.live.service.roles.pipeline FD``; FD is the socket to the supervisor."""
+"""A pipeline of a cluster: ``python -m scoter.live.service.roles.pipeline FD``; FD is the socket to the supervisor."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from scoter.live.content.archive import WarcContent
 from scoter.live.fetching.dispatcher import WorkerDispatcher
 from scoter.live.kafka.consumer import GroupMember
 from scoter.live.kafka.intake import intake_message
-from scoter.live.kafka.journal import WorkerJournal
+from scoter.live.kafka.journal import PipelineJournal
 from scoter.live.kafka.metadata import CassandraMetadata
 from scoter.live.kafka.outcomes import ClusterOutcomes, OutcomeTransactions
-from scoter.live.kafka.requests import FetcherPool
+from scoter.live.kafka.requests import RemoteWorkers
 from scoter.live.kafka.robots import CassandraRobotsCache, RedisRobotsCache
 from scoter.live.kafka.role_reports import ReportSender
 from scoter.live.pipeline.order import pipeline
@@ -33,7 +33,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
     """Run the pipeline until told to stop."""
     config = live_config(plan.config)
     keep_memory()
-    live, name = config.live, process_name("worker")
+    live, name = config.live, process_name("pipeline")
     plan.folder.create(has_log=False)
     tasks = VitalTasks()
     async with AsyncExitStack() as stack:
@@ -51,21 +51,21 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         )
         parsing = stack.enter_context(ContentParser(config))
         parsers = stack.enter_context(ParserPool.of(config))
-        fetchers = await stack.enter_async_context(
+        workers = await stack.enter_async_context(
             WorkerDispatcher(
                 config,
                 plan.folder.run,
                 robots=robots,
                 rules=parts.rules.all(),
-                pool=partial(FetcherPool, config.kafka, parts.sender, name),
+                pool=partial(RemoteWorkers, config.kafka, parts.sender, name),
             )
         )
-        parts.rules.on_change = fetchers.set_rule
-        journal = WorkerJournal(
+        parts.rules.on_change = workers.set_rule
+        journal = PipelineJournal(
             live, parts.names, config.kafka.partitions, dead=parts.bury, spawn=tasks.spawn, clock=clock
         )
         member = journal.member = GroupMember(
-            config.kafka, parts.names.workers, parts.names.intakes, journal, name=name
+            config.kafka, parts.names.pipeline_group, parts.names.intakes, journal, name=name
         )
         transactions = OutcomeTransactions(config.kafka, parts.names.events, member, name)
         journal.note = transactions.note
@@ -76,7 +76,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             reader=name,
             store=metadata,
             outcomes=outcomes,
-            fetching=fetchers,
+            fetching=workers,
             reading=ResponseParser(config, parsing, parsers),
             content=content,
             rules=parts.rules,
@@ -92,7 +92,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             lease=live.lease,
         )
         journal.on_news = scheduler.wake
-        reports = ReportSender(parts.sender, parts.names, name, "worker", fetchers.activity)
+        reports = ReportSender(parts.sender, parts.names, name, "pipeline", workers.activity)
         member.start()
         collect_less()
         link.report_ready()
@@ -112,4 +112,4 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
 
 
 if __name__ == "__main__":
-    run_process("worker", stopped_early(work))
+    run_process("pipeline", stopped_early(work))

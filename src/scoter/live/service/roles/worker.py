@@ -1,4 +1,4 @@
-"""A fetcher of a cluster: ``python -m scoter.live.service.roles.worker FD``; FD is the socket to the supervisor."""
+"""A worker of a cluster: ``python -m scoter.live.service.roles.worker FD``; FD is the socket to the supervisor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scoter.live.fetching.limits import MAX_BODY_BYTES, WorkerLimits, worker_con
 from scoter.live.fetching.process import InPlaceParser
 from scoter.live.fetching.worker import LiveWorker
 from scoter.live.kafka.consumer import GroupMember
-from scoter.live.kafka.fetcher import FetcherRole
+from scoter.live.kafka.fetcher import WorkerRole
 from scoter.live.kafka.role_reports import ReportSender
 from scoter.live.pipeline.parser import ResponseParser
 from scoter.live.service.components import live_config
@@ -29,8 +29,8 @@ _HEADERS: Final = 256 * 1024  # of a reply, besides its body
 _STOP_WITHIN: Final = 5.0
 
 
-def fetcher_config(config: Config) -> Config:
-    """Return the settings of one fetcher: partitions are its shards, and replies fit into messages or the store."""
+def worker_role_config(config: Config) -> Config:
+    """Return the settings of one worker: partitions are its shards, and replies fit into messages or the store."""
     most = Size(MAX_BODY_BYTES if config.kafka.bodies else max(config.kafka.body_limit - _HEADERS, 16 * 1024))
     config = live_config(config)
     config = replace(
@@ -38,18 +38,18 @@ def fetcher_config(config: Config) -> Config:
         live=replace(config.live, shards=config.kafka.partitions),
         fetch=replace(config.fetch, content_limit=Size(min(config.fetch.content_limit or most, most))),
     )
-    return worker_config(config, config.live.processes, WorkerLimits().per_fetcher)
+    return worker_config(config, config.live.processes, WorkerLimits().per_worker)
 
 
 async def work(plan: ServicePlan, link: SupervisorLink) -> int:
     """Make requests until told to stop."""
-    config = fetcher_config(plan.config)
+    config = worker_role_config(plan.config)
     keep_memory()
-    name = process_name("fetcher")
+    name = process_name("worker")
     async with AsyncExitStack() as stack:
         parts = ClusterParts(config, name)
         await parts.open_kafka(stack)
-        role = FetcherRole(config, parts.sender, name=name, dead=parts.bury)
+        role = WorkerRole(config, parts.sender, name=name, dead=parts.bury)
         parsing = stack.enter_context(ContentParser(config))  # only what is safe to parse in this process
         worker = role.worker = LiveWorker(
             config,
@@ -67,13 +67,19 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         commits = config.kafka.fetch_lease.total_seconds() / _COMMITS_PER_LEASE
         running = asyncio.create_task(worker.run())
         member = role.member = GroupMember(
-            config.kafka, parts.names.fetchers, [parts.names.requests], role, name=name, commits=commits, is_vital=True
+            config.kafka,
+            parts.names.worker_group,
+            [parts.names.requests],
+            role,
+            name=name,
+            commits=commits,
+            is_vital=True,
         )
         member.start()
         collect_less()
         link.report_ready()
         try:
-            reports = ReportSender(parts.sender, parts.names, name, "fetcher")
+            reports = ReportSender(parts.sender, parts.names, name, "worker")
             return await run_until(
                 link,
                 [
@@ -93,4 +99,4 @@ async def _until_done(task: asyncio.Task[None]) -> None:
 
 
 if __name__ == "__main__":
-    run_process("fetcher", stopped_early(work))
+    run_process("worker", stopped_early(work))

@@ -1,4 +1,4 @@
-"""The entries that a worker holds of its partitions."""
+"""The entries that a pipeline holds of its partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.live.stores.fakes import LEASE, START, Time, url_of
 from scoter.config.sections.live import LiveSettings
 from scoter.errors import StoreUnavailable
 from scoter.live.kafka.consumer import Place, ReceivedMessage
-from scoter.live.kafka.journal import WorkerJournal
+from scoter.live.kafka.journal import PipelineJournal
 from scoter.live.kafka.kafka import TopicNames
 from scoter.live.kafka.messages import FORMAT, AcceptedUrl, DeadLetter, accepted_urls
 from scoter.live.ports import UrlOutcome
@@ -45,7 +45,7 @@ class Fixture:
         self.refusals = 0  # times that the dead-letter topic is not available
         self.member = Member()
         self.given_up: list[UrlOutcome] = []
-        self.journal = WorkerJournal(
+        self.journal = PipelineJournal(
             LiveSettings(**live),
             NAMES,
             4,
