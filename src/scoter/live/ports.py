@@ -175,7 +175,9 @@ class DeliveryStatus(Struct, frozen=True, kw_only=True):
 class Deliveries(Protocol):
     """Events to be posted to callbacks, kept until delivered or given up."""
 
-    async def due(self, most: int, lent: timedelta) -> Sequence[Delivery]: ...
+    async def due(self, most: int, claim: timedelta) -> Sequence[Delivery]:
+        """Return deliveries that are due; one that is neither delivered nor failed within ``claim`` is due again."""
+        ...
 
     async def delivered(self, ids: Sequence[str]) -> None: ...
 

@@ -84,12 +84,12 @@ class MemoryDeliveries:
         delivery = Delivery(id=uuid4().hex, callback=callback, event=event)
         self._pending[delivery.id] = _DeliveryState(delivery)
 
-    async def due(self, most: int, lease: timedelta) -> Sequence[Delivery]:
+    async def due(self, most: int, claim: timedelta) -> Sequence[Delivery]:
         now = self._steady_clock()
         ready = sorted((each for each in self._pending.values() if each.due <= now), key=lambda each: each.due)[:most]
         taken = [each.delivery for each in ready]
         for each in ready:
-            each.due = now + lease.total_seconds()
+            each.due = now + claim.total_seconds()
         return taken
 
     async def delivered(self, ids: Sequence[str]) -> None:

@@ -75,14 +75,14 @@ def _longest_after(tries: int) -> timedelta:
 
 
 class DeliveryLimits(Struct, frozen=True, kw_only=True):
-    """Simultaneous deliveries, in total and per host; how long one is lent, and its timeout; seconds between polls.
+    """Simultaneous deliveries, in total and per host; how long one is claimed, and its timeout; seconds between polls.
 
     A delivery to a busy host is postponed until a slot is likely to be free, at most ``soon`` seconds.
     """
 
     most: int = 50
     per_host: int = 4
-    lent: timedelta = timedelta(minutes=2)
+    claim: timedelta = timedelta(minutes=2)
     within: float = 30.0
     look: float = 1.0
     soon: float = 1.0
@@ -171,7 +171,7 @@ class Webhooks:
         if room <= 0:
             return 0
         try:
-            due = await self._deliveries.due(room, self._pace.lent)
+            due = await self._deliveries.due(room, self._pace.claim)
         except ScoterError as error:
             _log.warning("cannot read deliveries: %s", error)
             return 0
@@ -183,7 +183,7 @@ class Webhooks:
         if crowded:
             try:
                 await self._deliveries.put_off(crowded)
-            except ScoterError as error:  # they become due again
+            except ScoterError as error:  # their claims end, and they become due again
                 _log.warning("cannot postpone deliveries: %s", error)
             if len(due) >= room:  # there may be others behind them that can start
                 self._stirred.set()
@@ -245,7 +245,7 @@ class Webhooks:
             again = None if posted.is_refused else retry_in(delivery.tries, age, self._chance())
             self._metrics.delivered(delivery.event.tenant, "given_up" if again is None else "failed")
             await self._deliveries.failed(delivery.id, again, why[:_LONGEST_REASON])
-        except ScoterError as error:  # it becomes due again
+        except ScoterError as error:  # its claim ends, and it is retried
             _log.warning("cannot record a delivery: %s", error)
 
 

@@ -94,13 +94,13 @@ class CassandraDeliveries:
         now = self._steady_clock()
         self._rows |= {each.delivery.id: _Waiting(each, now) for each in new}
 
-    async def due(self, most: int, lent: timedelta) -> Sequence[Delivery]:
-        """Lend due deliveries, longest due first; after ``lent`` they are due again."""
+    async def due(self, most: int, claim: timedelta) -> Sequence[Delivery]:
+        """Claim due deliveries, longest due first; those that are not finished in time are due again."""
         now = self._steady_clock()
         ready = [row for row in self._rows.values() if row.stored.ended is None and row.due <= now]
         chosen = sorted(ready, key=lambda row: row.due)[:most]
         for row in chosen:
-            row.due, row.is_lent = now + lent.total_seconds(), True
+            row.due, row.is_lent = now + claim.total_seconds(), True
         return [row.stored.delivery for row in chosen]
 
     async def delivered(self, ids: Sequence[str]) -> None:

@@ -76,8 +76,8 @@ class SqliteDeliveries:
         self._db = db
         self._most_given_up = most_given_up
 
-    async def due(self, most: int, lent: timedelta) -> Sequence[Delivery]:
-        """Lend due deliveries, longest due first; after ``lent`` they are due again."""
+    async def due(self, most: int, claim: timedelta) -> Sequence[Delivery]:
+        """Claim due deliveries, longest due first; those that are not finished in time are due again."""
 
         def change(connection: sqlite3.Connection) -> list[Delivery]:
             now = self._db.steady_clock()
@@ -88,7 +88,7 @@ class SqliteDeliveries:
             rows = connection.execute(query, (now, most)).fetchall()
             connection.executemany(
                 "UPDATE deliveries SET lent = 1, due = ? WHERE number = ?",
-                [(now + lent.total_seconds(), row[0]) for row in rows],
+                [(now + claim.total_seconds(), row[0]) for row in rows],
             )
             return [_delivery(row[1:]) for row in rows]
 
