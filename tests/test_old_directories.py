@@ -70,6 +70,25 @@ def test_every_table_of_an_old_crawl_is_read(old: Old) -> None:
     assert seeds[0] in [each["url"] for each in found]
 
 
+def test_settings_of_an_old_crawl_are_used_with_one_warning(old: Old) -> None:
+    (old.folder / "scoter.toml").rename(old.folder / "old.toml")
+
+    shown = old.run("config", "show", "--crawl", "crawl", "--trust-settings")
+    by_file = old.run("-c", "old.toml", "config", "show")
+
+    for done, place in ((shown, "crawl/settings.toml"), (by_file, "old.toml")):
+        given = {line.partition("  # ")[0] for line in done.out.splitlines() if f"# {place}:" in line}
+        assert {'max_interval = "60d"', 'schedule = "adaptive"', 'signature = "text-profile"'} <= given
+        assert {
+            'filters = ["headings"]',
+            'normalizers = ["basic"]',
+            'publishers = ["file"]',
+            "processors = []",
+        } <= given
+        assert done.err.count("\n") == done.err.count("Renamed settings") == 1
+        assert f"generate.min_interval is now generate.max_interval ({place}:" in done.err
+
+
 def test_old_crawl_continues_for_another_round(old: Old, web: SimServer) -> None:
     to_web = ("-D", f'fetch.connect_to=["*:*=127.0.0.1:{web.port}"]')
 

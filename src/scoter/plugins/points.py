@@ -216,7 +216,7 @@ class Signature(Protocol):
 
 
 class Publisher(Protocol):
-    """Publishes the events of the fetcher, each with a name and facts."""
+    """Publishes the events of a fetch, each with a name and facts."""
 
     def publish(self, event: str, facts: Mapping[str, Any]) -> None: ...
 
