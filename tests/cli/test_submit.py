@@ -15,6 +15,7 @@ from tests.cli.conftest import Run
 from tests.client.service import Asked, FakeService, Said, problem, receipts, said, stream
 from tests.http.raw import serving
 from tests.live.api.fakes import Bench
+from tests.waiting import until
 
 A, B = "http://a.example/", "http://b.example/"
 
@@ -177,8 +178,7 @@ async def test_missed_events_are_looked_up(run: Run) -> None:
         headers = [(b"content-type", b"text/event-stream")]
         await send({"type": "http.response.start", "status": 200, "headers": headers})  # type: ignore[operator]
         await send({"type": "http.response.body", "body": b"retry: 100\n\n", "more_body": True})  # type: ignore[operator]
-        while not bench.stores.events.last():
-            await asyncio.sleep(0.01)
+        await until(lambda: bench.stores.events.last())
         await send({"type": "http.response.body", "body": b"", "more_body": False})  # type: ignore[operator]
 
     async with serving(cut) as port:

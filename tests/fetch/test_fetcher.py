@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.fetch.fakes import FakeResolver, answer
 from tests.fetch.fetchers import Fake, Sink, fetcher, source, urls
+from tests.waiting import until
 
 from scoter.config import load
 from scoter.core.reply import Failed, Fetched, Reason, Reply, Request
@@ -117,8 +118,7 @@ async def test_slow_lookup_delays_only_its_own_host() -> None:
     running = asyncio.create_task(fetcher(fake, "fetch.delay=1ms", keys=keys).run(source(names), sink))
 
     async with asyncio.timeout(10):
-        while len(sink.got) < 199 * 2:
-            await asyncio.sleep(0.01)
+        await until(lambda: len(sink.got) >= 199 * 2)
         late.set()
         await running
 
@@ -222,8 +222,7 @@ async def test_snapshot_explains_why_nothing_is_fetched() -> None:
     fake, sink = Fake(), Sink()
     running = fetcher(fake, "fetch.delay=1h")
     task = asyncio.create_task(running.run(source(urls(4, 5)), sink))
-    while len(fake.asked) < 4:
-        await asyncio.sleep(0.001)
+    await until(lambda: len(fake.asked) >= 4)
     await asyncio.sleep(0.01)
 
     assert "4 hosts waiting for their delay" in running.snapshot().why
@@ -240,8 +239,7 @@ async def test_snapshot_reports_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(os, "pwrite", no_space)
     running = fetcher(Fake(), "fetch.delay=1h", "fetch.queue_buffer=64KiB")
     task = asyncio.create_task(running.run(source(urls(1, 8_000)), Sink()))
-    while "spill" not in running.snapshot().why:
-        await asyncio.sleep(0.001)
+    await until(lambda: "spill" in running.snapshot().why)
 
     assert "the queues cannot spill to disk ([Errno 28] No space left on device)" in running.snapshot().why
     running.stop(within=0)
@@ -273,8 +271,7 @@ async def test_source_is_not_read_ahead_while_all_slots_are_in_use() -> None:
 
     running = fetcher(fake, "fetch.threads=2", "fetch.queue_depth_multiplier=5")
     task = asyncio.create_task(running.run(counted(), sink))
-    while sum(fake.active.values()) < 2:
-        await asyncio.sleep(0.001)
+    await until(lambda: sum(fake.active.values()) >= 2)
     await asyncio.sleep(0.05)
 
     assert read <= 2 + 2 * 5 + 1  # under way, queued, and one in hand
@@ -292,8 +289,7 @@ async def test_source_is_read_while_a_slot_is_free() -> None:
     )
 
     async with asyncio.timeout(10):
-        while fake.active["b.test"] < 1:
-            await asyncio.sleep(0.001)
+        await until(lambda: fake.active["b.test"] >= 1)
 
     assert fake.active["a.test"] == 1
     fake.hold.set()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.fetch.fakes import answer
 from tests.fetch.fetchers import Fake, Sink, fetcher, source, urls
+from tests.waiting import until
 
 from scoter.config import load
 from scoter.core.reply import Reply, Request
@@ -27,8 +28,7 @@ async def _held(fake: Fake, sink: Sink, asked: list[str], active: int) -> tuple[
     fake.hold = asyncio.Event()
     running = fetcher(fake)
     task = asyncio.create_task(running.run(source(asked), sink))
-    while sum(fake.active.values()) < active:
-        await asyncio.sleep(0.001)
+    await until(lambda: sum(fake.active.values()) >= active)
     return running, task
 
 
@@ -115,8 +115,7 @@ async def test_slots_that_wait_for_robots_txt_do_not_block_its_fetch_on_a_slowed
     running = fetcher(fake, "fetch.threads_per_queue=5", "http.robots_503_defer_visits_delay=10ms")
     task = asyncio.create_task(running.run(source(urls(1, 5)), sink))
     async with asyncio.timeout(5):
-        while len(fake.times) < 2:
-            await asyncio.sleep(0.01)
+        await until(lambda: len(fake.times) >= 2)
     running.stop(within=0.0)
     await task
 
@@ -375,8 +374,7 @@ async def test_publisher_error_does_not_stop_the_cleanup(monkeypatch: pytest.Mon
     async def endless() -> AsyncIterator[Request]:
         yield Request(url=canonical("http://a.example/"))
         async with asyncio.timeout(60):
-            while len(snapshots) <= 5:
-                await asyncio.sleep(0.01)
+            await until(lambda: len(snapshots) > 5)
 
     monkeypatch.setattr("scoter.fetch.fetcher._TICK", 0.01)
     snapshots: list[Snapshot] = []

@@ -12,6 +12,7 @@ import msgspec
 from tests.live.api.client import Client
 from tests.live.api.fakes import NOW, Bench
 from tests.live.memory.access import MemoryKeys
+from tests.waiting import until
 
 from scoter.http.access import AccessControl
 from scoter.http.asgi import Receive, Scope, Send
@@ -64,14 +65,6 @@ class Group:
     def admitted(self, token: str, access: int) -> bool:
         headers = [(b"authorization", f"Bearer {token}".encode())]
         return self.gates[access].admit(headers, "read").refusal is None
-
-
-async def until(happened: object) -> None:
-    """Wait until a condition is true."""
-    assert callable(happened)
-    async with asyncio.timeout(5):
-        while not happened():
-            await asyncio.sleep(0.005)
 
 
 async def nobody(scope: Scope, receive: Receive, send: Send) -> None:

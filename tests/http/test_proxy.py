@@ -15,6 +15,7 @@ from tests.http.raw import connected, serving
 from tests.live.api.client import Client, Exchanging
 from tests.live.api.fakes import Bench
 from tests.live.api.test_events import happen, numbers
+from tests.waiting import until
 
 from scoter.config.sections.live import WebSettings
 from scoter.http.asgi import ApiResponse, Receive, Scope, Send, send_reply
@@ -93,8 +94,7 @@ async def test_connection_that_was_idle_for_long_is_not_reused(tmp_path: Path, m
             assert exchange.status == 200
         passing.close()
         async with asyncio.timeout(5):
-            while closed < opened:
-                await asyncio.sleep(0.001)
+            await until(lambda: closed >= opened)
 
     assert opened == 2
 
@@ -167,8 +167,7 @@ async def test_stream_is_forwarded_as_it_arrives_and_ends_with_the_client(tmp_pa
         stream.leave()
         await asking
         async with asyncio.timeout(5):
-            while len(bench.streams):
-                await asyncio.sleep(0.01)
+            await until(lambda: not len(bench.streams))
         reading.cancel()
 
     assert numbers(text) == [1, 2, 3]
@@ -315,8 +314,7 @@ async def test_fault_of_a_client_does_not_count_as_one_of_the_core(sent: str, tm
         with suppress(ConnectionError):
             await client.rest()
         async with asyncio.timeout(5):
-            while len(proxy):
-                await asyncio.sleep(0.01)
+            await until(lambda: not len(proxy))
 
     statuses = {labels[1]: count for labels, count in metrics.take().requests}
     assert statuses == ({"400": 1} if sent == "malformed chunk" else {})

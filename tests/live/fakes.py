@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
-import selectors
 import struct
 import zlib
 from collections import Counter
@@ -15,6 +13,9 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 from msgspec.structs import replace
 from tests.live.memory.stores import MemoryStores
 from tests.live.stores.fakes import at_once
+from tests.simulated import VirtualLoop as VirtualLoop
+from tests.simulated import simulated as simulated
+from tests.simulated import ticks as ticks
 
 from scoter.compose import Service
 from scoter.config import Config
@@ -47,51 +48,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class _Idle(selectors.SelectSelector):
-    """Never waits: when nothing is ready, it sets the loop's clock to the next timer."""
-
-    loop: VirtualLoop
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
-        if not ready and timeout is None:
-            raise RuntimeError("everybody waits for somebody")
-        if not ready and timeout:
-            self.loop.now += timeout
-        return ready
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop with simulated time, which raises if nothing can ever happen again."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        selector = _Idle()
-        selector.loop = self
-        super().__init__(selector)
-
-    def time(self) -> float:
-        return self.now
-
-
-def simulated(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
-    """Run a test on a virtual loop."""
-
-    @functools.wraps(test)
-    def run(*args: P.args, **kwargs: P.kwargs) -> None:
-        with asyncio.Runner(loop_factory=VirtualLoop) as runner:
-            runner.run(test(*args, **kwargs))
-
-    return run
-
-
 def clock() -> datetime:
     """Return the wall time of the running loop."""
     return NOW + timedelta(seconds=asyncio.get_running_loop().time())
-
-
-def ticks() -> float:
-    return asyncio.get_running_loop().time()
 
 
 Script: TypeAlias = Callable[[Url], Reply]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.live.fakes import Bench, ScriptedWeb, simulated
-from tests.live.kafka.stores import until
+from tests.waiting import until
 
 from scoter.live.background import DEFECT, BackgroundTasks, VitalTasks, VitalThread, call_in_loop
 from scoter.live.pipeline.scheduler import Scheduler

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.simweb.walker import Client
+from tests.waiting import wait_until
 
 from scoter.simweb import SimLedger, WebSpec, running
 
@@ -122,8 +122,9 @@ def test_the_server_enters_what_it_answers_and_latency_makes_requests_overlap() 
         for thread in threads:
             thread.join()
         clients[0].ask(f"http://{other}/none")
-        while not all(request.status for request in server.ledger.requests()):
-            time.sleep(0.01)  # the server enters a status after it has sent the response
+        wait_until(
+            lambda: all(request.status for request in server.ledger.requests())
+        )  # the server enters a status after it has sent the response
         for client in clients:
             client.close()
 

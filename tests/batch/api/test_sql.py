@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.batch.api.crawls import BatchBench, names
+from tests.waiting import until
 
 from scoter.batch.api.crawl_folder import SPILL
 from scoter.batch.api.queries import Queries, QueryLimits, QueryProcesses
@@ -209,8 +210,7 @@ async def test_the_temporary_files_of_a_query_are_removed_however_it_ends(bench:
     spill, scratch = bench.folder.state / SPILL, bench.folder.root / "news" / "tmp"
 
     running = asyncio.create_task(bench.client.post(PATH, {"query": slow, "seconds": 0.5}))
-    while not (seen := names(spill)):
-        await asyncio.sleep(0.01)
+    seen = await until(lambda: names(spill))
     await running
     await bench.client.post(PATH, {"query": "select nonsense"})
 
@@ -249,8 +249,7 @@ async def test_ctrl_c_in_the_terminal_of_the_server_does_not_reach_a_query(bench
     query = "select sum(hash(range)) from range(1000000000000)"
     asked = asyncio.create_task(bench.client.post(PATH, {"query": query, "seconds": 0.5}))
 
-    while not (found := _query_processes()):
-        await asyncio.sleep(0.01)
+    found = await until(_query_processes)
     sessions = [os.getsid(pid) for pid in found]
     await asked
 

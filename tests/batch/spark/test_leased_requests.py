@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
 from typing import Any
+
+from tests.simulated import simulated, ticks
+from tests.waiting import until
 
 from scoter.batch.spark.task import LeasedProtocols
 from scoter.core.reply import Failed, Reason, Reply, Request
@@ -25,7 +26,7 @@ class SlowPlugin:
         self.in_progress = 0
 
     async def fetch(self, request: Request) -> Reply:
-        self.began.append(time.monotonic())
+        self.began.append(ticks())
         self.in_progress += 1
         try:
             await asyncio.sleep(0.5)
@@ -49,12 +50,7 @@ def leased(plugin: Any, lease: SwitchedLease, grace: float) -> LeasedProtocols:
     return LeasedProtocols([("slow", plugin)], lease, grace)
 
 
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
+@simulated
 async def test_request_waits_for_the_lease() -> None:
     lease, plugin = SwitchedLease(), SlowPlugin()
     protocols = leased(plugin, lease, 0.0)
@@ -69,6 +65,7 @@ async def test_request_waits_for_the_lease() -> None:
     await protocols.close()
 
 
+@simulated
 async def test_requests_in_progress_end_with_the_lease_and_are_made_again_after_the_grace_period() -> None:
     lease, plugin = SwitchedLease(), SlowPlugin()
     protocols = leased(plugin, lease, 1.0)
@@ -77,7 +74,7 @@ async def test_requests_in_progress_end_with_the_lease_and_are_made_again_after_
 
     lease.is_valid = False
     await until(lambda: not plugin.in_progress)
-    ended = time.monotonic()
+    ended = ticks()
     lease.is_valid = True
 
     assert await asking == REPLY
@@ -86,6 +83,7 @@ async def test_requests_in_progress_end_with_the_lease_and_are_made_again_after_
     await protocols.close()
 
 
+@simulated
 async def test_lost_lease_hands_requests_back() -> None:
     lease, plugin = SwitchedLease(), SlowPlugin()
     protocols = leased(plugin, lease, 0.0)
@@ -100,6 +98,7 @@ async def test_lost_lease_hands_requests_back() -> None:
     await protocols.close()
 
 
+@simulated
 async def test_cancelled_request_is_not_made_again() -> None:
     lease, plugin = SwitchedLease(), SlowPlugin()
     protocols = leased(plugin, lease, 0.0)

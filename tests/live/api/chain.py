@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.http.raw import serving
 from tests.live.api.fakes import Bench
+from tests.waiting import until
 
 from scoter.config.sections.live import WebSettings
 from scoter.http.access import AccessControl
@@ -51,7 +52,6 @@ async def chained(
             yield Chain(port, bench, counts)
         finally:
             bench.streams.close()
-            while len(pass_on):
-                await asyncio.sleep(0.001)
+            await until(lambda: not len(pass_on))
             pass_on.close()
     await asyncio.sleep(0)  # transports end one loop iteration after they were closed

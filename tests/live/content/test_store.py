@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.live.content.outcomes import Clock
 from tests.store.exchanges import ABOUT, assert_sound, exchange, records
+from tests.waiting import until
 
 from scoter.errors import ContentUnavailable, Defect, UserError
 from scoter.live.api.records import Archived
@@ -74,8 +75,7 @@ async def test_old_file_is_finished_while_nothing_is_written(tmp_path: Path, mon
         clock.now += timedelta(hours=2)
 
         async with asyncio.timeout(20):
-            while not archives(tmp_path):
-                await asyncio.sleep(0.01)
+            await until(lambda: archives(tmp_path))
 
 
 async def test_archived_exchange_has_message_fetch_and_times(tmp_path: Path) -> None:

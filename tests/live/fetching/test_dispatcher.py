@@ -16,6 +16,7 @@ from tests.fetch.hostile import KEEP, Script, ok, serving
 from tests.live.fetching.webs import all_joined, fetch, fetch_all, fetchers_for, impolite, urls_of
 from tests.live.odd_web import Said, odd_web, page
 from tests.long import web
+from tests.waiting import until
 
 from scoter.core.reply import Failed, Fetched, Gone, Moved, Reason, Truncation
 from scoter.core.url import canonical
@@ -106,8 +107,7 @@ def test_server_that_is_busy_with_a_killed_request_is_not_asked_again(tmp_path: 
         async with fetchers_for(port, tmp_path, 1, "fetch.delay=0.2s", "fetch.min_crawl_delay=0s") as fetchers:
             await all_joined(fetchers, 1)
             asking = asyncio.create_task(fetch(fetchers, "http://a.example/"))
-            while ("a.example", "/") not in slow.asked():
-                await asyncio.sleep(0.01)
+            await until(lambda: ("a.example", "/") in slow.asked())
             os.kill(fetchers.pids()[0], signal.SIGKILL)
             other = await fetch(fetchers, "http://b.example/")
             assert isinstance(other.reply, Fetched)
@@ -139,8 +139,7 @@ async def test_urgent_request_overtakes_bulk_and_reports_its_waiting_time(tmp_pa
             return answer.waited
 
         bulk = [asyncio.create_task(one(f"/{n}", Priority.BULK)) for n in range(30)]
-        while not order:
-            await asyncio.sleep(0.01)
+        await until(lambda: order)
         waited = await one("/99", Priority.PERSON)
         behind = len(order)
         for task in bulk:
@@ -164,8 +163,7 @@ async def test_raise_priority_moves_a_queued_request_forward(tmp_path: Path) -> 
             order.append(path)
 
         bulk = [asyncio.create_task(one(f"/{n}")) for n in range(30)]
-        while not order:
-            await asyncio.sleep(0.01)
+        await until(lambda: order)
         found = fetchers.domain("a.example")
         assert found is not None
         there = found.under_way
@@ -353,8 +351,9 @@ async def test_idle_domains_are_forgotten_by_core_and_worker(tmp_path: Path) -> 
             assert all(isinstance(answer.reply, Fetched) for answer in answers)
         view = fetchers.snapshot()
         async with asyncio.timeout(5):
-            while any(report is None or report.queues for report in fetchers.snapshot().workers.values()):
-                await asyncio.sleep(0.1)
+            await until(
+                lambda: not any(report is None or report.queues for report in fetchers.snapshot().workers.values())
+            )
 
     assert view.domains <= 60
     assert view.under_way == 0
@@ -365,8 +364,7 @@ async def test_waiting_requests_are_answered_when_the_service_stops(tmp_path: Pa
         async with fetchers_for(server.port, tmp_path, 1, "fetch.delay=60s") as fetchers:
             await fetchers.ready()
             waiting = [asyncio.create_task(fetch(fetchers, "http://a.example/")) for _ in range(40)]
-            while not server.asked:
-                await asyncio.sleep(0.01)
+            await until(lambda: server.asked)
         answers = await asyncio.gather(*waiting)
         late = await fetch(fetchers, "http://a.example/")
 
@@ -380,8 +378,7 @@ async def test_waiting_requests_of_a_blocked_domain_are_answered_at_once(tmp_pat
     ):
         await fetchers.ready()
         waiting = [asyncio.create_task(fetch(fetchers, "http://a.example/")) for _ in range(40)]
-        while not server.asked:
-            await asyncio.sleep(0.01)
+        await until(lambda: server.asked)
         fetchers.set_rule(DomainRule(domain="a.example", blocked=True))
         done, _ = await asyncio.wait(waiting, timeout=2)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from tests.fetch.fakes import answer
+from tests.waiting import until
 
 from scoter.config import load
 from scoter.core.reply import Exchange, Failed, Fetched, Reply, Request
@@ -82,8 +83,7 @@ class Core:
 
     async def until(self, is_so: Callable[[], bool]) -> None:
         async with asyncio.timeout(30):
-            while not is_so():
-                await asyncio.sleep(0.005)
+            await until(is_so)
 
     def done(self) -> list[int]:
         return [message.id for message in self.heard if isinstance(message, HopDone)]

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import until
+
 from scoter.config import Config, load
 from scoter.core.domain import registered_domain
 from scoter.core.reply import Request
@@ -86,5 +88,4 @@ def fetchers_for(port: int, folder: Path, processes: int, *settings: str, **opti
 async def all_joined(fetchers: WorkerDispatcher, count: int, apart_from: Sequence[int] = ()) -> None:
     """Wait until ``count`` workers are ready, not counting those in ``apart_from``."""
     async with asyncio.timeout(20):
-        while len(set(fetchers.pids()) - set(apart_from)) < count:
-            await asyncio.sleep(0.02)
+        await until(lambda: len(set(fetchers.pids()) - set(apart_from)) >= count)

@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 from tests.live.stores.fakes import Time
+from tests.waiting import until
 
 from scoter.config import Config
 from scoter.live.background import VitalTasks
@@ -32,13 +33,6 @@ from scoter.live.ports import Accepted, JournalEntry, UrlOutcome
 from scoter.live.records import Event, Message, Priority
 
 PATIENCE = 60.0
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    """Wait until something is so."""
-    async with asyncio.timeout(PATIENCE):
-        while not is_so():
-            await asyncio.sleep(0.01)
 
 
 class ClusterJournal:

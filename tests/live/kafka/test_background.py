@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.live.kafka.stores import until
 from tests.live.kafka.test_outcomes import announced, pipeline, send
+from tests.waiting import until
 
 from scoter.config import Config
 from scoter.live.kafka.deliveries import CALLBACK, delivery_of

@@ -14,10 +14,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from tests.live.kafka.stores import PATIENCE, ClusterStores, until
+from tests.live.kafka.stores import PATIENCE, ClusterStores
 from tests.live.stores.contract_announcing import EventsContract, announce
 from tests.live.stores.contract_journal import IntakeContract, LedgerContract
 from tests.live.stores.fakes import START, Time, message, url_of
+from tests.waiting import until
 
 from scoter.config import Config
 from scoter.live.kafka.cassandra import CassandraSession

@@ -14,6 +14,7 @@ from tests.live.stores.contract_access import KeysContract, RulesContract
 from tests.live.stores.contract_announcing import DeliveriesContract
 from tests.live.stores.contract_metadata import MetadataContract
 from tests.live.stores.fakes import START, Time, stored, url_of
+from tests.waiting import until
 
 from scoter.config import Config, load
 from scoter.errors import StoreUnavailable, UsageError
@@ -166,8 +167,7 @@ class TestRules(RulesContract):
 
         await stores.rules.put(DomainRule(domain="a.example"))
         async with asyncio.timeout(5):
-            while other.get("a.example") is not None:
-                await asyncio.sleep(0.02)
+            await until(lambda: other.get("a.example") is None)
         assert changes[-1] == DomainRule(domain="a.example")
         with pytest.raises(StoreUnavailable):
             await other.put(DomainRule(domain="b.example", blocked=True))

@@ -4,6 +4,8 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tests.waiting import until
+
 from scoter.config.sections.live import LiveSettings
 from scoter.live.content.log import FetchLog
 from scoter.live.content.retention import Retention
@@ -71,8 +73,7 @@ async def test_count_limits_apply_at_once_and_age_limits_wait_for_a_steady_clock
         clock.now += timedelta(days=9_999)  # set by mistake
         running = asyncio.create_task(upkeep.run())
         async with asyncio.timeout(10):
-            while stores.events.first() == 1 or stores.journal.is_done("m1") is not None:
-                await asyncio.sleep(0.001)
+            await until(lambda: stores.events.first() != 1 and stores.journal.is_done("m1") is None)
         running.cancel()
 
         assert (stores.events.first(), stores.journal.is_done("m2")) == (2, True)
