@@ -16,7 +16,9 @@ from hypothesis import settings
 
 # The duration of an example depends more on the machine than on the code. In CI a change is not blamed for an old fault
 # that chance finds: there the examples are always the same.
-settings.register_profile("scoter", deadline=None, derandomize="CI" in os.environ)
+# The fast suite tries a quarter of the examples; `make test-properties` tries them all.
+settings.register_profile("thorough", deadline=None, derandomize="CI" in os.environ, max_examples=100)
+settings.register_profile("scoter", settings.get_profile("thorough"), max_examples=25)
 settings.load_profile("scoter")
 
 # What commands note about this user must not reach the home directory, nor other tests.

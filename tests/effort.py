@@ -1,7 +1,7 @@
-"""CPU time in seconds of a reference machine, so that a slow or shared machine does not fail a test.
+"""How much work a test does: examples of properties, and CPU time in seconds of a reference machine.
 
-A fixed piece of work is timed just before and just after, and the result is scaled by how much slower it was than on
-the reference machine. A limit then detects a quadratic algorithm and not a busy machine.
+For ``seconds_of``, a fixed piece of work is timed just before and just after, and the result is scaled by how much
+slower it was than on the reference machine. A limit then detects a quadratic algorithm and not a busy machine.
 """
 
 from __future__ import annotations
@@ -10,11 +10,20 @@ import hashlib
 import time
 from typing import TYPE_CHECKING
 
+from hypothesis import settings
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 _USUAL = 0.020
 """Seconds of the fixed work on an idle reference machine (two virtual CPUs of 2024)."""
+
+
+def examples(number: int) -> int:
+    """Return how many of so many examples the profile of this run tries: all of them, or a quarter."""
+    profile = settings.default
+    assert profile is not None
+    return max(2, number * profile.max_examples // 100)
 
 
 def seconds_of(act: Callable[[], object]) -> float:

@@ -64,7 +64,14 @@ def stored(crawl: CrawlDir) -> dict[str, dict[str, Any]] | None:
     return {row["host"]: row for row in counts.to_pylist()}
 
 
-@pytest.mark.parametrize("config", [WHOLE, DELTA, EAGER], ids=["rewritten", "delta", "compacted"])
+@pytest.mark.parametrize(
+    "config",
+    [
+        pytest.param(DELTA, id="delta"),
+        pytest.param(WHOLE, id="rewritten", marks=pytest.mark.slow),
+        pytest.param(EAGER, id="compacted", marks=pytest.mark.slow),
+    ],
+)
 def test_counts_follow_any_sequence_of_changes(engine: Engine, tmp_path: Path, config: Config) -> None:
     draw = random.Random(3)
     makers = [updates, injects, marks_duplicates, compacts, updates]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contract.robots import Make, RobotsCacheContract, RobotsClock
+from tests.effort import examples
 
 from scoter.core.robots_cache import MemoryRobotsCache, RobotsCache, StoredRobots
 from scoter.store.robots_cache import BYTES, ENTRIES, SqliteRobotsCache
@@ -70,7 +71,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(steps=STEPS)
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_random_puts_keep_the_newest_files_within_the_bound(

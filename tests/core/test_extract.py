@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import seconds_of
+from tests.effort import examples, seconds_of
 
 from scoter.core.domain import public_suffix
 from scoter.core.extract import LONGEST, urls_in
@@ -172,7 +172,7 @@ _after = st.sampled_from(
     rest=st.builds(str.__add__, _port, _tail),
     after=_after,
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_url_between_separators_is_found_exactly(before: str, scheme: str, host: str, rest: str, after: str) -> None:
     expected = (scheme or "http://") + host + rest
 
@@ -182,7 +182,7 @@ def test_url_between_separators_is_found_exactly(before: str, scheme: str, host:
 
 
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("htps:/.@()[]?#'例com ")), max_size=200))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_found_urls_are_distinct_and_have_a_canonical_form(text: str) -> None:
     found = urls_in(text)
 

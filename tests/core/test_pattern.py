@@ -7,7 +7,7 @@ import re
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.effort import seconds_of
+from tests.effort import examples, seconds_of
 
 from scoter.core.pattern import (
     LONGEST_TEXT,
@@ -51,7 +51,7 @@ _patterns = st.one_of(_inner, st.builds("([ab]+)\\1{}".format, _inner))
 _texts = st.text(alphabet="abcAB/.1", max_size=12)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(_patterns, max_size=8), _texts)
 def test_set_matches_like_its_patterns_one_by_one(patterns: list[str], text: str) -> None:
     together = _set(patterns)
@@ -59,7 +59,7 @@ def test_set_matches_like_its_patterns_one_by_one(patterns: list[str], text: str
     assert together.first(text) == _by_re(patterns, text)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.lists(_patterns, max_size=8), _texts)
 def test_set_without_memory_budget_finds_the_same(patterns: list[str], text: str) -> None:
     together = _set(patterns, memory=1)
@@ -200,7 +200,7 @@ def test_replacements_are_limited_in_number_and_length() -> None:
     assert slow.replaced("a" * 4_000, compile_replacement("", slow)) is None
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(_patterns, _texts)
 def test_replacement_equals_python_where_the_dialects_agree(pattern: str, text: str) -> None:
     assume(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.engine.rows import NOW, column, source, stored
 
 from scoter.batch.crawldir.schemas import CRAWLDB
@@ -177,7 +178,7 @@ def stored_rows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Engi
 
 
 @given(text=TRUTHS.filter(lambda text: len(text) < 500))  # the SQL of deeply nested ones takes minutes
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_random_expression_selects_the_same_rows_as_record_by_record(
     stored_rows: tuple[Engine, Any], text: str
 ) -> None:

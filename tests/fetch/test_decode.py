@@ -16,6 +16,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from scoter.core.reply import Truncation
 from scoter.fetch.decode import CEILING, MAX_LAYERS, DecodedBody, content_codings, decode
@@ -73,7 +74,7 @@ def bomb(coding: str, window_log: int = 0) -> bytes:
 
 
 @each_coding
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(data=st.binary(max_size=2_000), times=st.sampled_from([1, 7, 400]))
 def test_encoded_body_is_decoded(coding: str, data: bytes, times: int) -> None:
     assert decode(CODERS[coding](data * times), [coding], MIB) == DecodedBody((data * times)[:MIB])
@@ -148,7 +149,7 @@ def test_zstd_that_ends_early_keeps_its_whole_blocks() -> None:
 
 @each_coding
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_damaged_body_never_raises_and_never_exceeds_the_limit(coding: str, data: st.DataObject) -> None:
     coded = bytearray(CODERS[coding](TEXT[:20_000]))
     for _ in range(data.draw(st.integers(1, 3))):

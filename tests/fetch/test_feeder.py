@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from scoter.fetch.queues.feeder import SHARES, Feeder
 from scoter.fetch.queues.policy import Policies, Policy
@@ -188,7 +189,7 @@ def test_draining_leaves_items_on_disk_for_the_owner(tmp_path: Path) -> None:
     least=st.integers(0, 5),
     memory=st.sampled_from([50, 1_000, MEMORY]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_every_offered_item_comes_out_once_in_order(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, least: int, memory: int
 ) -> None:

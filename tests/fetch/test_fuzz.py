@@ -11,6 +11,7 @@ import pytest
 import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.fetch.fuzzing import SOUND, check, mutated
 from tests.fetch.hostile import Script, config_for, open_files, serving, settled_files
 
@@ -61,13 +62,13 @@ def line() -> Iterator[Line]:
     assert wire.close() <= wire.files + 10
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.binary(max_size=400))
 def test_any_bytes_end_as_a_reply(line: Line, data: bytes) -> None:
     check(line.send(data))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.integers(min_value=0, max_value=2**32), st.lists(st.integers(0, 2_000), max_size=3))
 def test_a_damaged_response_ends_as_a_reply_however_it_is_split(line: Line, seed: int, cuts: list[int]) -> None:
     data = mutated(random.Random(seed))
@@ -76,7 +77,7 @@ def test_a_damaged_response_ends_as_a_reply_however_it_is_split(line: Line, seed
     check(line.send(*(data[first:last] for first, last in pairwise(at))))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(st.binary(max_size=30), st.binary(max_size=60)), max_size=12), st.binary(max_size=100))
 def test_any_headers_end_as_a_reply(line: Line, fields: list[tuple[bytes, bytes]], body: bytes) -> None:
     head = b"".join(name + b": " + value + b"\r\n" for name, value in fields)

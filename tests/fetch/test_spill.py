@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from scoter.errors import Defect
 from scoter.fetch.queues.spill import LARGEST_RECORD, TAIL, Spill
@@ -117,7 +118,7 @@ STEPS = st.lists(st.tuples(st.sampled_from("abc"), st.none() | st.binary(max_siz
 
 
 @given(STEPS, st.sampled_from([0, 100, 1_000, TAIL]), st.sampled_from([2_000, 100_000]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_any_order_of_writing_and_reading_gives_what_queues_in_memory_give(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, bytes | None, bool]], tail: int, segment: int
 ) -> None:

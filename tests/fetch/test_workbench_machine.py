@@ -9,6 +9,7 @@ from datetime import timedelta
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.effort import examples
 
 from scoter.fetch.queues.hostqueue import LONGEST_BACKOFF, MAX_SLOWED_DELAY, SLOW
 from scoter.fetch.queues.policy import Policies, Policy
@@ -188,4 +189,4 @@ class WorkbenchMachine(RuleBasedStateMachine):
 
 
 TestWorkbenchMachine = WorkbenchMachine.TestCase
-TestWorkbenchMachine.settings = settings(max_examples=75, stateful_step_count=60, deadline=None)
+TestWorkbenchMachine.settings = settings(max_examples=examples(75), stateful_step_count=60, deadline=None)

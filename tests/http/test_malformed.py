@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.live.api.client import Exchanging
 from tests.live.api.fakes import Bench
 
@@ -326,7 +327,7 @@ def _shared() -> Bench:
     return Bench()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(route=st.sampled_from([("POST", path) for path in BODIES] + [("PUT", "/v1/domains/example.org")]), body=_bodies)
 async def test_no_json_body_causes_a_server_error(route: tuple[str, str], body: object) -> None:
     got = await _shared().client.ask(*route, json.dumps(body).encode(), (JSON,))
@@ -334,7 +335,7 @@ async def test_no_json_body_causes_a_server_error(route: tuple[str, str], body: 
     assert got.status < 500
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(route=st.sampled_from(BODIES), body=st.binary(max_size=60))
 async def test_no_byte_sequence_causes_a_server_error(route: str, body: bytes) -> None:
     got = await _shared().client.ask("POST", route, body, (JSON,))
@@ -342,7 +343,7 @@ async def test_no_byte_sequence_causes_a_server_error(route: str, body: bytes) -
     assert got.status < 500
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     path=st.text(alphabet=st.characters(max_codepoint=255), max_size=20),
     query=st.text(alphabet=st.characters(max_codepoint=255), max_size=20),

@@ -11,6 +11,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
+from tests.effort import examples
 from tests.live.fakes import (
     Bench,
     Script,
@@ -87,7 +88,7 @@ def recorded(bench: Bench) -> list[tuple[str, str]]:
 
 
 @given(worlds(force=st.just(False)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_every_url_is_recorded_once_and_requested_at_most_once(world: World) -> None:
     @simulated
     async def check() -> None:
@@ -112,7 +113,7 @@ def test_every_url_is_recorded_once_and_requested_at_most_once(world: World) -> 
 
 
 @given(worlds(force=st.booleans()))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_outcomes_of_one_fetch_are_equal(world: World) -> None:
     @simulated
     async def check() -> None:
@@ -136,7 +137,7 @@ def test_outcomes_of_one_fetch_are_equal(world: World) -> None:
 
 
 @given(worlds(force=st.booleans()), st.lists(_moment, min_size=1, max_size=4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_stopping_schedulers_and_lost_leases_lose_and_repeat_nothing(world: World, stops: list[float]) -> None:
     @simulated
     async def check() -> None:

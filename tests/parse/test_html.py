@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.parse.contents import URL, content, read
 
 from scoter.core.url import canonical
@@ -370,13 +371,13 @@ def test_any_body_gives_a_page(body: bytes) -> None:
 
 
 @given(st.binary(max_size=2_000))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_reader_accepts_any_bytes(body: bytes) -> None:
     read(body).text.encode()
 
 
 @given(st.lists(st.one_of(st.sampled_from(TAGS), st.sampled_from(["/" + tag for tag in TAGS]), st.text(max_size=5))))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_nesting_never_exposes_scripts_or_uncanonical_targets(pieces: list[str]) -> None:
     body = "<script>SECRET</script>" + "".join(
         f'<{piece} href="/x" src="?{number}">' if piece.strip("/") in TAGS else piece

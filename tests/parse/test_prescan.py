@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import seconds_of
+from tests.effort import examples, seconds_of
 from tests.parse.contents import read
 
 from scoter.parse.prescan import (
@@ -109,7 +109,7 @@ def test_slowest_harmless_page_is_read_in_two_seconds(fill: Callable[[int], byte
 
 
 @given(st.lists(st.sampled_from(["'", '"', "=", ">", "<p ", " ", "/", "x"]), max_size=60))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_tag_with_many_attributes_is_found_anywhere(pieces: list[str]) -> None:
     names = b" ".join(NAMES)
     closed = b"".join(itertools.chain([b"<p>\"'>"], [piece.encode() for piece in pieces], [b"\"'>"]))

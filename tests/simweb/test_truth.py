@@ -8,6 +8,7 @@ from hashlib import md5
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.simweb.walker import Client, Got, Robots, canonical, read
 
 from scoter.errors import UsageError
@@ -191,7 +192,7 @@ def test_crawl_of_faulty_web_matches_the_truth(faulty: SimServer, faulty_client:
             assert seen == told[url].answer, url
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     seed=st.integers(0, 2**40),
     hosts=st.integers(1, 30),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.store.exchanges import START, assert_sound, exchange, open_part, records
 
 from scoter.core.reply import Exchange, Truncation
@@ -84,7 +85,7 @@ def test_unusual_head_does_not_affect_the_body(tmp_path: Path, head: bytes, body
     assert found.body == body
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(NAMES, VALUES), max_size=8), st.binary(max_size=2_000), st.sampled_from(list(Truncation)))
 def test_any_headers_and_body_round_trip(
     tmp_path_factory: pytest.TempPathFactory, headers: list[tuple[str, str]], body: bytes, cut: Truncation

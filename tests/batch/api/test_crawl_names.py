@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.batch.api.crawls import BatchBench, names
+from tests.effort import examples
 
 from scoter.batch.api.app import BATCH_ROUTES
 from scoter.batch.api.handlers.crawls import CRAWL_PATH
@@ -96,7 +97,7 @@ async def test_hostile_names_are_refused_on_every_route(bench: BatchBench, name:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(name=st.text(st.characters(codec="utf-8"), min_size=1, max_size=40).map(lambda text: "/" + text))
 async def test_no_absolute_path_reaches_a_route(bench: BatchBench, name: str) -> None:
     await check_name(bench, name)

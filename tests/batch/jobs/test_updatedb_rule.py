@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.batch.making import DAY, NOW, crawldb_of, fetch, known, link, make_crawl, make_segment, page
 from tests.batch.truth import Told, assert_same, truth
+from tests.effort import examples
 
 from scoter.batch.crawldir.schemas import plugin_columns
 from scoter.batch.jobs.updatedb import updatedb
@@ -173,7 +174,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield opened
 
 
-@settings(max_examples=5, deadline=timedelta(seconds=20))
+@settings(max_examples=examples(10), deadline=None)  # each builds and runs a query
 @given(told=crawls(), overrides=st.sampled_from(list(CONFIGURATIONS.values())), most=st.sampled_from([1, 2, 10_000]))
 def test_column_rule_equals_the_row_function_on_random_rows(
     embedded: Engine, told: Told, overrides: list[str], most: int

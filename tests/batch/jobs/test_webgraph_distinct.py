@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from scoter.batch.graph.distinct import BITS, HashCollision, SeenHashes
 
@@ -13,7 +14,7 @@ from scoter.batch.graph.distinct import BITS, HashCollision, SeenHashes
 HASHES = st.builds(lambda high, low: (high << (BITS - 3)) | low, st.integers(0, 7), st.integers(0, 40))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(batches=st.lists(st.lists(HASHES, max_size=60), max_size=12))
 def test_rows_are_new_once(batches: list[list[int]]) -> None:
     seen, known = SeenHashes(), set[int]()

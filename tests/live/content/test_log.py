@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.effort import examples
 from tests.live.content.outcomes import NOON, Clock, FakeEvents, event, files, logged
 
 from scoter.core.metadata import Image
@@ -262,7 +263,7 @@ def test_oldest_timings_are_dropped_beyond_the_limit() -> None:
     assert timings.get("m", "2") == OutcomeTiming(total=2.0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     hours=st.lists(st.integers(0, 3), min_size=1, max_size=12),
     steps=st.lists(st.sampled_from(["export", "flush", "merge", "restart", "later"]), max_size=12),

@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec import Struct
+from tests.effort import examples
 
 from scoter.live.fetching.lease import ShardLease
 from scoter.live.fetching.shards import Grant, Kill, Order, Recall, Renew, ShardAssignment, shard_of
@@ -247,5 +248,5 @@ class Ownership(RuleBasedStateMachine):
         assert len(held) == len(set(held))
 
 
-Ownership.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+Ownership.TestCase.settings = settings(max_examples=examples(100), stateful_step_count=30, deadline=None)
 TestOwnership = Ownership.TestCase

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.effort import examples
 from tests.live.memory.stores import MemoryStores
 from tests.live.stores.fakes import LEASE, START, Stores, Time, at_once, done, message, url_of
 
@@ -226,6 +227,6 @@ class SqliteJournalMachine(JournalMachine):
 
 
 TestMemoryJournal = JournalMachine.TestCase
-TestMemoryJournal.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestMemoryJournal.settings = settings(max_examples=examples(40), stateful_step_count=40, deadline=None)
 TestSqliteJournal = SqliteJournalMachine.TestCase
 TestSqliteJournal.settings = settings(max_examples=15, stateful_step_count=30, deadline=None)

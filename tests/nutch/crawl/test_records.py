@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.nutch.crawl.writer import (
     content,
     datum,
@@ -137,7 +138,7 @@ def test_a_count_cannot_be_larger_than_the_record() -> None:
         records.read_content(struct.pack(">i", -1) + text("u") + text("u") + struct.pack(">i", 2**31 - 1))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     read=st.sampled_from(READERS),
     start=st.sampled_from(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.nutch.crawl.writer import CODECS, ESCAPE, SYNC, Pair, datum, sequence_file, text, vint
 
 from scoter.nutch.crawl.sequence_file import SequenceFile
@@ -83,7 +84,7 @@ def test_a_compressed_buffer_that_is_too_large_is_refused(tmp_path: Path, monkey
     assert "more than 1,000 bytes" in problems[0][1]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     kind=st.sampled_from(KINDS),
     place=st.floats(0, 1, exclude_max=True),
@@ -110,7 +111,7 @@ def test_damage_costs_at_most_its_block(tmp_path: Path, kind: tuple[str, str], p
         assert problems or found == PAIRS
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.sampled_from(KINDS), place=st.floats(0, 1, exclude_max=True))
 def test_a_truncated_file_is_read_up_to_its_last_block(tmp_path: Path, kind: tuple[str, str], place: float) -> None:
     data, blocks = sequence_file(PAIRS, *kind)

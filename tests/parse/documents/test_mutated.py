@@ -10,6 +10,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from tests.effort import examples
 from tests.parse.documents.made import chain, content, docx, odt, paragraph, pdf, png, pptx, xlsx, zipped
 
 from scoter.config import load
@@ -73,7 +74,7 @@ def _mutated(body: bytes, seed: int) -> bytes:
     return bytes(found)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(which=st.integers(0, 11), seed=st.integers(0, 2**32))
 def test_mutated_documents_become_pages_or_nothing(which: int, seed: int) -> None:
     kind, body = _sound()[which]
@@ -87,7 +88,7 @@ def test_mutated_documents_become_pages_or_nothing(which: int, seed: int) -> Non
     assert frame(outcome)  # it can be sent
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(body=st.binary(max_size=300), which=st.integers(0, 11))
 def test_any_bytes_become_pages_or_nothing(body: bytes, which: int) -> None:
     kind, sound = _sound()[which]

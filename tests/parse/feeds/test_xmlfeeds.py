@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.effort import seconds_of
+from tests.effort import examples, seconds_of
 from tests.parse.feeds.documents import ATOM, RDF, RSS
 
 from scoter.core.metadata import Author
@@ -278,7 +278,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     start=st.sampled_from(["", "<rss><channel>", "<feed>", "<rdf:RDF>"]),
     body=st.lists(PIECES | st.text(max_size=5), max_size=40).map("".join),

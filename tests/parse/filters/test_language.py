@@ -6,6 +6,7 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.parse.filters.pages import content, page, setup
 
 from scoter.core.metadata import PageMetadata
@@ -102,7 +103,7 @@ def test_no_more_of_a_page_is_looked_at_than_is_wanted_and_its_main_text_first()
     assert seen == ["Seals " + "x" * 14, "Seals On the sand"]
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.text(st.characters(codec=None)))
 def test_any_text_gets_a_language_or_none(text: str) -> None:
     assert 0 <= identified(text).score <= 1

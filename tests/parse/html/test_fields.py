@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from tests.effort import examples
 from tests.parse.contents import content, read
 
 from scoter.core.page import Alternate, Heading
@@ -189,7 +190,7 @@ def test_doubt_names_truncation() -> None:
         )
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_reader_accepts_any_markup_with_any_options(
     elements: list[tuple[str, list[tuple[str, str]], str]],
 ) -> None:

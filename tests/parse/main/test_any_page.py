@@ -6,6 +6,7 @@ from html import escape
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.parse.main.rendering import BASE, main_of, squeezed, tokens, words
 
 from scoter.parse.main import main_content
@@ -101,7 +102,7 @@ TAGS = st.sampled_from(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(PAGE)
 def test_markdown_says_what_the_main_text_says(page: str) -> None:
     found = main_of(page)
@@ -110,7 +111,7 @@ def test_markdown_says_what_the_main_text_says(page: str) -> None:
     assert not {"html_block", "html_inline"} & {token.type for token in tokens(found.markdown)}
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(st.lists(st.one_of(TAGS, TEXT), max_size=40).map("".join))
 def test_any_order_of_tags_is_rendered_within_limits(page: str) -> None:
     found = main_of(page)
@@ -120,7 +121,7 @@ def test_any_order_of_tags_is_rendered_within_limits(page: str) -> None:
     assert not {"html_block", "html_inline"} & {token.type for token in tokens(found.markdown)}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_rendered_without_error(markup: bytes) -> None:
     main_content(markup, "none", markdown=True, base=BASE)

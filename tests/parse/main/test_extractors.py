@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.parse.main.rendering import BASE, squeezed, tokens, words
 from tests.parse.main.test_any_page import PAGE, TAGS, TEXT
 
@@ -164,7 +165,7 @@ def test_rare_ideographs_and_private_characters_are_no_markers() -> None:
     assert found.text == found.markdown == f"{WORDS}\n\n{rare}"
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(PAGE)
 def test_markdown_says_what_the_text_says_that_trafilatura_selects(page: str) -> None:
     found = _extracted(page, "trafilatura")
@@ -172,7 +173,7 @@ def test_markdown_says_what_the_text_says_that_trafilatura_selects(page: str) ->
     assert words(found.markdown) == squeezed(found.text)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.one_of(TAGS, TEXT), max_size=40).map("".join))
 def test_any_order_of_tags_is_passed_to_trafilatura(page: str) -> None:
     found = _extracted(page, "trafilatura")

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.parse.metadata.expectation import ld, read
 from tests.parse.metadata.pages_conflicts import EVERY
 
@@ -116,13 +117,13 @@ def test_reader_accepts_any_bytes(page: bytes) -> None:
     check(read(page))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.lists(PIECES, max_size=60))
 def test_reader_accepts_any_markup(pieces: list[str]) -> None:
     check(read("".join(pieces)))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(THINGS)
 @example({"@type": "Product", "price": 10**5000, "name": float("nan")})
 @example({"@type": "a\x1b\x85b", "headline": "c"})

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 
 from scoter.errors import UsageError
 from scoter.plugins import Column
@@ -150,7 +151,7 @@ columns = st.dictionaries(names, st.tuples(st.sampled_from([WIDTHS, FLOATS]), st
 
 
 @given(columns, columns, st.integers(-100, 100), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_table_can_be_read_with_any_columns(have: Any, want: Any, default: int, data: st.DataObject) -> None:
     stored = pa.schema([(name, widths[at % len(widths)]) for name, (widths, at) in {**have, "id": (WIDTHS, 3)}.items()])
     wanted = pa.schema([(name, widths[at % len(widths)]) for name, (widths, at) in {**want, "id": (WIDTHS, 3)}.items()])
