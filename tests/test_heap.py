@@ -92,3 +92,13 @@ def left_by_threads(how: str) -> int:
 def test_memory_is_reused_across_threads() -> None:
     """Each thread uses four megabytes, one after the other; all threads are still alive."""
     assert left_by_threads("keep") < 12
+
+
+@pytest.mark.parametrize("order", ["{tune}; import duckdb", "import duckdb; {tune}"])
+@pytest.mark.parametrize("tune", ["end_quickly()", "collect_less()"])
+def test_process_with_duckdb_ends_in_peace(order: str, tune: str) -> None:
+    """Python 3.14 would abort: DuckDB's objects must not outlive the interpreter."""
+    code = f"from scoter.heap import collect_less, end_quickly; {order.format(tune=tune)}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
+import atexit
 import gc
 import sys
 from contextlib import suppress
@@ -27,6 +27,8 @@ def keep_memory() -> None:
     """
     if sys.platform != "linux":
         return
+    import ctypes
+
     with suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.mallopt(_M_TRIM_THRESHOLD, _KEPT_FREE)
@@ -43,9 +45,27 @@ def collect_less() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD, 10, 10)
+    end_quickly()
+
+
+def end_quickly() -> None:
+    """Let this process end without searching for garbage, which its end frees anyway."""
+    atexit.unregister(_prepare_end)  # once is enough, however often this is called
+    atexit.register(_prepare_end)
+
+
+def _prepare_end() -> None:
+    # At the end of Python 3.14, DuckDB 1.5 aborts the process ("gilstate_tss_set: failed to set current tstate") unless
+    # its objects were collected before.
+    if sys.version_info >= (3, 14) and "duckdb" in sys.modules:
+        gc.unfreeze()
+    else:
+        gc.freeze()
 
 
 def give_back() -> None:
     """Return free memory to the kernel; call it after a large, rare operation."""
+    import ctypes
+
     with suppress(OSError, AttributeError):  # there is no glibc
         ctypes.CDLL(None).malloc_trim(0)

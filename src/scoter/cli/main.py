@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import io
 import os
@@ -18,6 +17,7 @@ import click
 from scoter.cli.invocation import INTERRUPTED, Invocation, common_options, invocation
 from scoter.cli.output import note
 from scoter.errors import UsageError, UserError, did_you_mean
+from scoter.heap import end_quickly
 from scoter.nutch.commands.answers import counterpart, nutch_answer
 
 if TYPE_CHECKING:
@@ -186,8 +186,7 @@ def tune_process() -> None:
     """Turn off what would cost a short command a third of its run time."""
     # Modules and their objects live until the end: collecting garbage among them finds nothing.
     gc.set_threshold(_GC_THRESHOLD, 20, 100)
-    atexit.unregister(gc.freeze)  # once is enough, even if a process runs several commands
-    atexit.register(gc.freeze)
+    end_quickly()
     # numpy's OpenBLAS starts one thread per core. Scoter multiplies no matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Arrow reads this only when it is loaded; store/arrow.py gives the reason.
