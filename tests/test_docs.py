@@ -135,7 +135,7 @@ def test_every_scoring_filter_is_documented() -> None:
 
     for plugin in installed():
         if plugin.package == "scoter" and plugin.point.name == "scoring":
-            assert f"| `{plugin.name}` |" in text, plugin.full_name
+            assert f"\n- `{plugin.name}`: " in text, plugin.full_name
 
 
 def test_every_package_is_in_the_architecture() -> None:
@@ -247,23 +247,25 @@ def test_tests_named_in_docs_exist() -> None:
     assert missing == []
 
 
-def test_every_guarantee_names_a_test() -> None:
-    rows = [
-        line.split(" | ")
-        for line in (ROOT / "docs" / "guarantees.md").read_text("utf-8").splitlines()
-        if line.startswith("| ") and not line.endswith("| tests |")
-    ]
+def _items(page: str) -> list[str]:
+    """Return the items of all lists of a page, each as one line."""
+    text = re.sub(r"\n {2,}(?=\S)", " ", _prose((ROOT / "docs" / page).read_text("utf-8")))
+    return re.findall(r"^- (.+)$", text, re.MULTILINE)
 
-    assert len(rows) > 30
-    for guarantee, _, tests in rows:
-        assert "`tests/" in tests, guarantee
+
+def test_every_guarantee_names_a_test() -> None:
+    guarantees = _items("guarantees.md")
+
+    assert len(guarantees) > 30
+    for guarantee in guarantees:
+        assert "`tests/" in guarantee.partition(" Tests: ")[2], guarantee
 
 
 def test_documented_metrics_match_the_service(tmp_path: Path) -> None:
     from tests.live.service.running import service
 
-    text = (ROOT / "docs" / "operations.md").read_text("utf-8")
-    rows = re.findall(r"^\| (`scoter_\w+`(?:, `scoter_\w+`)*) \| (.*?) \| ", text, re.MULTILINE)
+    pattern = re.compile(r"(`scoter_\w+`(?:, `scoter_\w+`)*)(?: \(([^)]*)\))?: ")
+    rows = [match.groups(default="") for item in _items("operations.md") if (match := pattern.match(item))]
     told = {
         name: set(re.findall(r"`(\w+)`", labels)) for names, labels in rows for name in re.findall(r"`(\w+)`", names)
     }
@@ -323,3 +325,18 @@ def test_every_page_begins_with_a_command() -> None:
         assert re.search(r"^(?:\$ )?(?:scoter|make|curl|python3?|mkdir|import) ", "\n".join(blocks), re.MULTILINE), (
             page.name
         )
+
+
+
+
+def test_lines_of_markdown_have_at_most_120_characters() -> None:
+    """Except for code blocks, and for lines that only a long URL makes longer."""
+    long = [
+        f"{page.name}: {line[:60]}"
+        for page in PAGES
+        if page.name not in NOT_WRAPPED
+        for line in _prose(page.read_text("utf-8")).splitlines()
+        if len(re.sub(r"https?://[^\s)]+", "", line)) > 120
+    ]
+
+    assert long == []

@@ -28,7 +28,7 @@ TABLES = {
     "parse_text": schemas.PARSE_TEXT,
     "crawl_parse": schemas.CRAWL_PARSE,
 }
-ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+) \|$", re.MULTILINE)
+ITEM = re.compile(r"^- `(\w+)` \(`(.+?)`\): (.+)$", re.MULTILINE)
 
 
 def sections() -> dict[str, str]:
@@ -42,7 +42,7 @@ def test_every_table_has_a_section() -> None:
 
 @pytest.mark.parametrize("name", TABLES)
 def test_section_lists_exactly_the_columns_of_its_table(name: str) -> None:
-    told: list[Any] = ROW.findall(sections()[name])
+    told: list[Any] = ITEM.findall(re.sub(r"\n {2}", " ", sections()[name]))
 
     assert [(column, kind) for column, kind, _ in told] == [(field.name, str(field.type)) for field in TABLES[name]]
     assert all(sentence.endswith(".") for _, _, sentence in told)

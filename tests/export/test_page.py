@@ -11,18 +11,19 @@ from scoter.export.quality import STOP_WORDS
 from scoter.export.registry import FORMATS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "export.md").read_text("utf-8")
+PROSE = " ".join(PAGE.split())
 
 
 def names_in(heading: str) -> list[str]:
-    """Return the names in the first column of the table below a heading."""
-    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| (.*?) \|", section, re.MULTILINE)
-    return [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    """Return the names that begin the rows of the tables, and the items of the lists, below a heading."""
+    section = PAGE.partition(f"## {heading}\n")[2].partition("\n## ")[0].replace("\n  ", " ")
+    rows = re.findall(r"^(?:\| (.*?) \||- (`\w+`(?:, `\w+`)*): )", section, re.MULTILINE)
+    return [name for row in rows for name in re.findall(r"`(\w+)`", "".join(row))]
 
 
 def test_fields_are_documented() -> None:
     assert sorted(names_in("Fields")) == sorted(FIELDS)
-    assert f"The default is {', '.join(f'`{name}`' for name in DEFAULT_FIELDS)}." in PAGE
+    assert f"The default is {', '.join(f'`{name}`' for name in DEFAULT_FIELDS)}." in PROSE
 
 
 def test_formats_are_documented() -> None:
@@ -31,4 +32,4 @@ def test_formats_are_documented() -> None:
 
 def test_columns_of_the_corpus_are_documented() -> None:
     assert sorted(names_in("Texts for language models")) == sorted(CORPUS.names)
-    assert f"stop words applies to {len(STOP_WORDS)} languages" in PAGE
+    assert f"stop words applies to {len(STOP_WORDS)} languages" in PROSE

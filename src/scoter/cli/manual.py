@@ -17,6 +17,7 @@ import click
 from scoter import __version__
 from scoter.cli.invocation import common_options
 from scoter.cli.main import COMMANDS, scoter
+from scoter.config.docs import code, markdown_item, markdown_row
 
 PAGE = "commands.md"
 MAN_PAGE = "scoter.1"
@@ -63,13 +64,13 @@ def commands_page() -> str:
     lines = [_INTRODUCTION.rstrip("\n")]
     for option in common_options():
         names, sentence = _record(option, _context())
-        lines.append(_row(f"`{names}`", sentence))
+        lines.append(markdown_row(code(names), sentence))
     lines.append(_REMARKS.rstrip("\n"))
     for heading, commands in COMMANDS.items():
-        lines += ["", f"## {heading}", "", "| command | purpose | example |", "|---|---|---|"]
+        lines += ["", f"## {heading}", ""]
         for context in (leaf for name in commands for leaf in _with_subcommands(name)):
             sentence, _, _ = _help(context).partition("\n")
-            lines.append(_row(f"`{context.command_path}`", sentence, f"`{_example(context)}`"))
+            lines.append(markdown_item(f"{code(context.command_path)}: {sentence} Example: {code(_example(context))}"))
     return "\n".join(lines) + "\n"
 
 
@@ -123,10 +124,6 @@ def _help(context: click.Context) -> str:
 def _example(context: click.Context) -> str:
     _, _, examples = _help(context).partition("Example:\n")
     return re.sub(r"\s+#.*", "", examples.strip().partition("\n")[0].strip())
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 def _record(parameter: click.Parameter, context: click.Context) -> tuple[str, str]:
