@@ -327,8 +327,6 @@ def test_every_page_begins_with_a_command() -> None:
         )
 
 
-
-
 def test_lines_of_markdown_have_at_most_120_characters() -> None:
     """Except for code blocks, and for lines that only a long URL makes longer."""
     long = [

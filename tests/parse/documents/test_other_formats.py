@@ -15,21 +15,21 @@ from scoter.errors import PluginError
 from scoter.extras import install_command
 from scoter.parse.content_parser import ContentParser, Parsed, ParseFailed
 from scoter.parse.documents.office import OfficeParser
-from scoter.parse.documents.other_formats import WideParser
+from scoter.parse.documents.other_formats import OtherFormatsParser
 from scoter.plugins import Setup
 
 needs_kreuzberg = pytest.mark.skipif(find_spec("kreuzberg") is None, reason="needs the extra documents")
 
 
 def test_each_format_has_one_reader() -> None:
-    assert set(WideParser.media_types) & set(OfficeParser.media_types) == set()
+    assert set(OtherFormatsParser.media_types) & set(OfficeParser.media_types) == set()
 
 
 @needs_kreuzberg
 def test_rich_text_is_read_with_its_title() -> None:
     body = rb"{\rtf1\ansi{\info{\title A title}{\author Ann}}Hello \b world\b0\par Second}"
 
-    page = read(WideParser, body, "application/rtf")
+    page = read(OtherFormatsParser, body, "application/rtf")
 
     assert page.title == "A title"
     assert page.text == "Hello world\n\nSecond"
@@ -58,7 +58,7 @@ OLD_OFFICE = {
     ],
 )
 def test_old_office_files_are_read(media_type: str, text: str, links: list[str]) -> None:
-    page = read(WideParser, OLD_OFFICE[media_type], media_type)
+    page = read(OtherFormatsParser, OLD_OFFICE[media_type], media_type)
 
     assert (page.text, page.doubt) == (text, "")
     assert [link.target.text for link in page.outlinks] == links
@@ -101,7 +101,7 @@ def test_failure_names_the_parser_and_the_extra_to_install(monkeypatch: pytest.M
 
 @needs_kreuzberg
 def test_links_are_taken_from_what_it_finds() -> None:
-    page = read(WideParser, b"# T\n\n[x y](http://b.example/) ![i](/p.png)", "text/markdown")
+    page = read(OtherFormatsParser, b"# T\n\n[x y](http://b.example/) ![i](/p.png)", "text/markdown")
 
     assert [(link.target.text, link.anchor, link.kind) for link in page.outlinks] == [
         ("http://b.example/", "x y", "a"),
@@ -111,22 +111,22 @@ def test_links_are_taken_from_what_it_finds() -> None:
 
 @needs_kreuzberg
 def test_a_damaged_document_is_a_doubted_page() -> None:
-    page = read(WideParser, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500), "application/msword")
+    page = read(OtherFormatsParser, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(500), "application/msword")
 
     assert page.doubt.startswith("damaged")
 
 
 @needs_kreuzberg
 def test_empty_document_yields_no_page() -> None:
-    assert parsed(WideParser, b"") == ()
-    assert parsed(WideParser, rb"{\rtf1 }", "application/rtf") == ()
+    assert parsed(OtherFormatsParser, b"") == ()
+    assert parsed(OtherFormatsParser, rb"{\rtf1 }", "application/rtf") == ()
 
 
 @needs_kreuzberg
 def test_every_type_that_is_named_is_one_that_it_reads() -> None:
     import kreuzberg
 
-    for kind in WideParser.media_types:
+    for kind in OtherFormatsParser.media_types:
         kreuzberg.validate_mime_type(kind)
 
 
@@ -134,7 +134,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("scoter.parse.documents.other_formats.find_spec", lambda name: None)
 
     with pytest.raises(PluginError) as raised:
-        WideParser(Setup(load()))
+        OtherFormatsParser(Setup(load()))
 
     assert install_command("documents") in str(raised.value)
 

@@ -23,7 +23,7 @@
 - ``deliveries``  deliveries to callbacks
 - ``topic_reader``  reads partitions without a consumer group
 - ``migration``  moves the data of a service between its directory and a cluster
-- ``fetcher``    a worker: partitions of domains, leases
+- ``worker``     a worker: partitions of domains, leases
 - ``delays``     what a worker leaves to the next owner of its partitions
 
 ``docs/live-cluster.md`` has the design and the arguments for its guarantees.

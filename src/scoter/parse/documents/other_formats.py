@@ -21,7 +21,7 @@ from scoter.plugins import Setup
 _KEPT: Final = ("format_type", "page_count", "sheet_count", "slide_count")
 
 
-class WideParser(DocumentParser):
+class OtherFormatsParser(DocumentParser):
     """Reads old Office files, RTF, EPUB, mail and other formats with kreuzberg."""
 
     media_types: tuple[str, ...] = (

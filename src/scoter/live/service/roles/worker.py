@@ -15,8 +15,8 @@ from scoter.live.fetching.limits import MAX_BODY_BYTES, WorkerLimits, worker_con
 from scoter.live.fetching.process import InPlaceParser
 from scoter.live.fetching.worker import LiveWorker
 from scoter.live.kafka.consumer import GroupMember
-from scoter.live.kafka.fetcher import WorkerRole
 from scoter.live.kafka.role_reports import ReportSender
+from scoter.live.kafka.worker import WorkerRole
 from scoter.live.pipeline.parser import ResponseParser
 from scoter.live.service.components import live_config
 from scoter.live.service.plan import ServicePlan
