@@ -49,6 +49,7 @@ def release(versions: list[str], *, is_strict: bool) -> None:
     tools = _tools()
     _export_commit(found)
     source, pure = _build_pure(tools)
+    _check(tools, source, pure)
     missing = []
     for version in versions:
         try:
@@ -59,10 +60,10 @@ def release(versions: list[str], *, is_strict: bool) -> None:
             continue
         environment = _install(python, pure, "pure", found)
         compiled = _build_compiled(python, environment, tools)
+        _check(tools, compiled)
         _install(python, compiled, "compiled", found)
     _install(OWN, source, "pure", found)
-    OWN.run([tools / "twine", "check", "--strict", *sorted(DIST.iterdir())], WORK)
-    found.note("twine check --strict: passed")
+    found.note("twine check --strict: passed for each file")
     _report(found)
     if missing and is_strict:
         raise SystemExit(f"not built for Python {', '.join(missing)}")
@@ -98,6 +99,10 @@ def _build_pure(tools: Path) -> tuple[Path, Path]:
     OWN.run([tools / "python", *_PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", DIST, source], WORK)
     (pure,) = DIST.glob("*-py3-none-any.whl")
     return source, pure
+
+
+def _check(tools: Path, *files: Path) -> None:
+    OWN.run([tools / "twine", "check", "--strict", *files], WORK)
 
 
 def _install(python: Python, file: Path, kind: str, found: Release) -> Path:

@@ -68,6 +68,7 @@ def test_metadata_is_complete(metadata: Message) -> None:
 
     assert set(urls) == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
     assert metadata["Author"]
+    assert metadata["Metadata-Version"] == "2.4", "twine accepts no newer one"
     assert metadata["License-Expression"] == "Apache-2.0"
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert "Typing :: Typed" in classifiers
