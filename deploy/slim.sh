@@ -1,7 +1,7 @@
 #!/bin/sh
 # Remove from an environment what Scoter never loads: debug symbols, the tests of its dependencies, and Arrow's
 # network protocol. For container images:  deploy/slim.sh /path/to/venv
-# Needs strip (Debian: binutils) for two thirds of the gain; without it, the symbols stay.
+# Needs strip (Debian: binutils) for half of the gain; without it, the symbols stay.
 set -eu
 cd "$1"/lib/python3*/site-packages
 before=$(du -sm . | cut -f1)
