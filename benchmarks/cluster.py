@@ -3,8 +3,8 @@
     python -m benchmarks.cluster [--urls 2000]
 
 Both fetch the same pages of a synthetic web as fast as they can. Then the cluster gets a steady load, the same for each
-worker however many there are: what a URL costs in the workers shows how they scale. (With the same load for all of
-them together, more workers would have smaller batches, which cost more per URL.) The figures are CPU time of Scoter's
+pipeline however many there are: what a URL costs in the pipelines shows how they scale. (With the same load for all of
+them together, more pipelines would have smaller batches, which cost more per URL.) The figures are CPU time of Scoter's
 own processes, without Kafka and Cassandra, which must be running (``make cluster-up``). Fails if a target is missed.
 """
 
@@ -38,7 +38,7 @@ PATIENCE = 900.0
 IDLE = 10.0  # seconds
 TIMES = 3  # the cheapest counts: other programs slow a run down, and none speeds it up
 STEADY = 12.0  # seconds
-STEADY_RATE = 30.0  # URLs per second and worker: two cores carry that for three workers
+STEADY_RATE = 30.0  # URLs per second and pipeline: two cores carry that for three pipelines
 
 
 def cpu_of(roots: Sequence[int]) -> float:
@@ -77,34 +77,34 @@ def embedded(folder: Path, port: int, urls: Sequence[str]) -> float:
 
 
 class ClusterFigures(Struct, frozen=True):
-    """CPU milliseconds: per URL of all roles and of workers, of a lookup of 250 URLs, of an idle worker per second."""
+    """CPU milliseconds: per URL of all roles and of pipelines, of a lookup of 250 URLs, of an idle pipeline per second."""
 
     spent: float
-    by_workers: float
-    steady: float  # of workers, per URL of a steady load
+    by_pipelines: float
+    steady: float  # of pipelines, per URL of a steady load
     lookup: float
     idle: float
     rate: float  # URLs per second
 
 
-def clustered(folder: Path, port: int, urls: Sequence[str], workers: int) -> ClusterFigures:
-    """Measure a cluster with so many workers."""
+def clustered(folder: Path, port: int, urls: Sequence[str], pipelines: int) -> ClusterFigures:
+    """Measure a cluster with so many pipelines."""
     prefix = f"bench{secrets.token_hex(3)}"
-    roles = ["api", "fetcher", *["worker"] * workers]
+    roles = ["api", "worker", *["pipeline"] * pipelines]
     with cluster(folder, port, prefix, roles, "cassandra.cached=0") as live:  # every lookup asks Cassandra
-        warm = urls[:WARM]  # enough for every worker
+        warm = urls[:WARM]  # enough for every pipeline
         submit_all(live.api, warm, f"{prefix}-warm")
         until(lambda: len(live.events()) >= len(warm))
-        idle = _idle(live, "worker") / workers
-        all_began, workers_began, began_at = _cpu(live), _cpu(live, "worker"), time.monotonic()
+        idle = _idle(live, "pipeline") / pipelines
+        all_began, pipelines_began, began_at = _cpu(live), _cpu(live, "pipeline"), time.monotonic()
         submit_all(live.api, urls, f"{prefix}-all")
         until(lambda: len(live.events()) >= len(warm) + len(urls))
         spent = (_cpu(live) - all_began) / len(urls) * 1e3
-        by_workers = (_cpu(live, "worker") - workers_began) / len(urls) * 1e3
+        by_pipelines = (_cpu(live, "pipeline") - pipelines_began) / len(urls) * 1e3
         rate = len(urls) / (time.monotonic() - began_at)
         turns = [f"{prefix}-steady{turn}" for turn in range(TIMES)]
-        steady = min(_steady(live, urls, turn, workers * STEADY_RATE) for turn in turns)
-        return ClusterFigures(spent, by_workers, steady, min(_lookup(live, urls) for _ in turns), idle, rate)
+        steady = min(_steady(live, urls, turn, pipelines * STEADY_RATE) for turn in turns)
+        return ClusterFigures(spent, by_pipelines, steady, min(_lookup(live, urls) for _ in turns), idle, rate)
 
 
 def _lookup(live: Cluster, urls: Sequence[str]) -> float:
@@ -120,8 +120,8 @@ def _lookup(live: Cluster, urls: Sequence[str]) -> float:
 
 
 def _steady(live: Cluster, urls: Sequence[str], name: str, rate: float) -> float:
-    """Return the CPU milliseconds of workers per URL with so many URLs per second."""
-    began, before, began_at = _cpu(live, "worker"), len(live.events()), time.monotonic()
+    """Return the CPU milliseconds of pipelines per URL with so many URLs per second."""
+    began, before, began_at = _cpu(live, "pipeline"), len(live.events()), time.monotonic()
     count = 0
     while count < STEADY * rate:
         time.sleep(max(0.0, began_at + count / rate - time.monotonic()))
@@ -129,7 +129,7 @@ def _steady(live: Cluster, urls: Sequence[str], name: str, rate: float) -> float
         submit_all(live.api, some, f"{name}-{count}")
         count += len(some)
     until(lambda: len(live.events()) >= before + count)
-    return (_cpu(live, "worker") - began) / count * 1e3
+    return (_cpu(live, "pipeline") - began) / count * 1e3
 
 
 def _idle(live: Cluster, role: str) -> float:
@@ -157,13 +157,16 @@ def main() -> int:
     figures = {
         "URLs": len(urls),
         "embedded, ms CPU per URL": round(alone, 2),
-        **{f"{many} workers, ms CPU per URL": round(each.spent, 2) for many, each in found.items()},
-        **{f"{many} workers, ms CPU per URL in the workers": round(each.by_workers, 2) for many, each in found.items()},
-        **{f"{many} workers, the same under a steady load": round(each.steady, 2) for many, each in found.items()},
-        **{f"{many} workers, URLs per second": round(each.rate) for many, each in found.items()},
-        "idle worker, ms CPU per second": round(max(each.idle for each in found.values()), 1),
+        **{f"{many} pipelines, ms CPU per URL": round(each.spent, 2) for many, each in found.items()},
+        **{
+            f"{many} pipelines, ms CPU per URL in the pipelines": round(each.by_pipelines, 2)
+            for many, each in found.items()
+        },
+        **{f"{many} pipelines, the same under a steady load": round(each.steady, 2) for many, each in found.items()},
+        **{f"{many} pipelines, URLs per second": round(each.rate) for many, each in found.items()},
+        "idle pipeline, ms CPU per second": round(max(each.idle for each in found.values()), 1),
         f"ratio (at most {MOST_RATIO})": round(ratio, 2),
-        f"scaling per CPU second with the same load per worker (at least {LEAST_SCALING})": round(scaling, 2),
+        f"scaling per CPU second with the same load per pipeline (at least {LEAST_SCALING})": round(scaling, 2),
         f"lookup of {TOGETHER} URLs, ms CPU (at most {MOST_LOOKUP})": round(lookup, 2),
     }
     print(json.dumps(figures, indent=2))

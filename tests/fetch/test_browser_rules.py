@@ -197,7 +197,7 @@ def test_hostile_markup_is_examined_in_linear_time(piece: bytes) -> None:
 def test_missing_playwright_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
 
-    with pytest.raises(ConfigError, match=r"^fetch\.protocols: .*not installed\n.*scoter\[browser\]"):
+    with pytest.raises(ConfigError, match=r"^fetch\.protocols: .*not installed\n.*\[browser\]"):
         chromium.find_executable(BrowserSettings())
 
 

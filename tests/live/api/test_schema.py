@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
+ROOT = HERE.parents[2]
 EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "12"))  # for longer runs by hand
 SEED = os.environ.get("SCHEMATHESIS_SEED", "1")
 

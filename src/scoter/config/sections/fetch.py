@@ -10,7 +10,7 @@ from scoter.config.units import Network, PortRange, Size
 # A host name or pattern, then a port; an address (IPv6 in brackets), then a port.
 _CONNECT_TO = r"[^\s:=\[\]]+:(?:\*|[0-9]{1,5})=(?:\[[0-9A-Fa-f:.]+\]|[^\s:=\[\]]+):[0-9]{1,5}"
 
-# A host, then one or more changes to its policy; their names and values are looked at in scoter.fetch.policy.
+# A host, then one or more changes to its policy; their names and values are looked at in scoter.fetch.queues.policy.
 _HOST_POLICY = r"\s*[^\s=]+(?:\s+[a-z_]+=[^\s=]+)+\s*"
 
 
