@@ -77,7 +77,7 @@ def embedded(folder: Path, port: int, urls: Sequence[str]) -> float:
 
 
 class ClusterFigures(Struct, frozen=True):
-    """CPU milliseconds: per URL of all roles and of pipelines, of a lookup of 250 URLs, of an idle pipeline per second."""
+    """CPU milliseconds: per URL of all roles and of pipelines, per lookup of 250 URLs, of an idle pipeline a second."""
 
     spent: float
     by_pipelines: float
@@ -159,7 +159,7 @@ def main() -> int:
         "embedded, ms CPU per URL": round(alone, 2),
         **{f"{many} pipelines, ms CPU per URL": round(each.spent, 2) for many, each in found.items()},
         **{
-            f"{many} pipelines, ms CPU per URL in the pipelines": round(each.by_pipelines, 2)
+            f"{many} pipelines, ms CPU per URL in them": round(each.by_pipelines, 2)
             for many, each in found.items()
         },
         **{f"{many} pipelines, the same under a steady load": round(each.steady, 2) for many, each in found.items()},
