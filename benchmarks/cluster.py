@@ -158,10 +158,7 @@ def main() -> int:
         "URLs": len(urls),
         "embedded, ms CPU per URL": round(alone, 2),
         **{f"{many} pipelines, ms CPU per URL": round(each.spent, 2) for many, each in found.items()},
-        **{
-            f"{many} pipelines, ms CPU per URL in them": round(each.by_pipelines, 2)
-            for many, each in found.items()
-        },
+        **{f"{many} pipelines, ms CPU per URL in them": round(each.by_pipelines, 2) for many, each in found.items()},
         **{f"{many} pipelines, the same under a steady load": round(each.steady, 2) for many, each in found.items()},
         **{f"{many} pipelines, URLs per second": round(each.rate) for many, each in found.items()},
         "idle pipeline, ms CPU per second": round(max(each.idle for each in found.values()), 1),
