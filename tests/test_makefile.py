@@ -73,6 +73,6 @@ def test_ci_that_fails_names_the_suite_and_lists_what_came_before_and_after(tmp_
     ran, _, missed = done.stdout.partition("== ran:")[2].partition("== not run:")
 
     assert done.returncode != 0
-    assert "kill-fetchers" in ran
+    assert "kill-workers" in ran
     assert "FAILED test-cluster" in ran
     assert "test-browser (stopped before it)" in missed

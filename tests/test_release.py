@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
-import tomllib
 import zipfile
 from email.message import Message
 from email.parser import Parser
 from pathlib import Path
 
 import pytest
-from release import job, pythons
+from release import pythons
 from release.pythons import Missing, Python, find_python
 
 ROOT = Path(__file__).parents[1]
@@ -23,8 +23,17 @@ ROOT = Path(__file__).parents[1]
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the sdist and the pure wheel from the working tree."""
     folder = tmp_path_factory.mktemp("dist")
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "--directory", folder], cwd=ROOT, check=True)
+    build(folder, SCOTER_NATIVE="0")
     return folder
+
+
+def build(folder: Path, *targets: str, **environment: str) -> str:
+    """Build the files of a release, and return what was said."""
+    command = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder), *targets]
+    done = subprocess.run(
+        command, cwd=ROOT, check=True, env={**os.environ, **environment}, capture_output=True, text=True
+    )
+    return done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +52,33 @@ def test_pure_wheel_has_every_module_and_page_and_nothing_else(dist: Path) -> No
     sources = {
         str(path.relative_to(ROOT / "src"))
         for path in (ROOT / "src" / "scoter").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
     }
 
     assert {"scoter/py.typed", "scoter/ui/static/app.js"} <= sources
     assert {name for name in names if ".dist-info/" not in name and ".data/" not in name} == sources
     assert [name for name in names if name.endswith(".data/data/share/man/man1/scoter.1")] != []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a compiler")
+def test_native_wheel_serves_every_python(tmp_path: Path) -> None:
+    build(tmp_path, "--target", "wheel", SCOTER_NATIVE="1")
+
+    (wheel,) = tmp_path.glob("*-cp311-abi3-linux_*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {f"scoter/{each}.abi3.so" for each in ("core/_words", "parse/_prescan", "parse/html/_walk")} <= names
+
+
+@pytest.mark.slow
+def test_wheel_is_pure_without_a_compiler(tmp_path: Path) -> None:
+    said = build(tmp_path, "--target", "wheel", SCOTER_NATIVE="", CC="/nowhere/cc")
+
+    assert "pure Python, which is slower" in said
+    assert len([*tmp_path.glob("*-py3-none-any.whl")]) == 1
+    with pytest.raises(subprocess.CalledProcessError):
+        build(tmp_path, "--target", "wheel", SCOTER_NATIVE="1", CC="/nowhere/cc")
 
 
 @pytest.mark.slow
@@ -78,14 +108,6 @@ def test_metadata_is_complete(metadata: Message) -> None:
 @pytest.mark.slow
 def test_version_is_in_the_changelog(metadata: Message) -> None:
     assert f"\n## [{metadata['Version']}] - 20" in (ROOT / "CHANGELOG.md").read_text("utf-8")
-
-
-def test_compilers_of_a_release_are_those_of_development() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    constraints = (ROOT / "constraints.txt").read_text("utf-8")
-
-    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"]["enable-by-default"] is False
-    assert [name for name in job.COMPILERS if f"\n{name}==" not in constraints] == []
 
 
 def test_python_that_cannot_be_had_is_missing_with_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.effort import examples
 
 from scoter.core import traps
 from scoter.core.traps import PageVariety, is_calendar_page, is_far_ahead, links_hash, url_pattern, words_hash
@@ -189,3 +194,82 @@ def test_number_of_observed_kinds_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
 
     assert len(variety.samples) <= 50
     assert "a.example/*" in set(variety.monotonous())
+
+
+PIECES = (
+    *(
+        "a",
+        "Jan",
+        "die",
+        "mär ",
+        "fév",
+        "mi",
+        "mit ",
+        "3",
+        "2010–2020",
+        "5€",
+        "12:30",
+        "10²",
+        "7½",
+        "3月",
+        "月",
+        "4_x",
+        "h264",
+    ),
+    *(
+        " ",
+        "\xa0",
+        "\u2003",
+        "\u2028",
+        "\x1c",
+        "\n",
+        "(",
+        "_",
+        "-",
+        ".",
+        "12.",
+        "1,",
+        "İ",
+        "\u212a",
+        "ΟΔΟΣ",
+        "Grey Seals, SEALS",
+        "ß",
+        "\0",
+        "²",
+        "\ud800",
+        "😀",
+    ),
+)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a compiler")
+def test_words_are_split_in_c_where_there_is_a_compiler() -> None:
+    assert traps.split_words is not None
+
+
+@pytest.mark.skipif(traps.split_words is None, reason="built without a compiler")
+@settings(max_examples=examples(500))
+@given(st.sampled_from(PIECES), st.lists(st.sampled_from(PIECES), max_size=15).map("".join) | st.text(max_size=40))
+def test_words_are_split_equally_in_c_and_in_python(title: str, text: str) -> None:
+    assert traps.split_words is not None
+
+    in_c = traps.split_words(title, text, traps._DATE_FIELDS)
+
+    assert in_c in (None, traps._split_in_python(title, text))
+
+
+@pytest.mark.skipif(traps.split_words is None, reason="built without a compiler")
+def test_ordinary_texts_are_split_in_c() -> None:
+    text = "On 3 March 2031, at 10:30, tickets cost 5€ (children 2.50€); 2010–2020: „das Übliche“."
+
+    assert traps.split_words is not None
+    assert traps.split_words("", text, traps._DATE_FIELDS) is not None
+
+
+@pytest.mark.parametrize("url", ["http://a.example/list", "http://a.example/list?a=seals&b=1"])
+@pytest.mark.parametrize("text", ["", "1 2 3", "price 1.99 for 17,50 or 12.30 or 99.95", "Grey seals, 10 of them"])
+def test_hash_does_not_depend_on_the_build(url: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = words_hash(canonical(url), "", text)
+    monkeypatch.setattr(traps, "split_words", None)
+
+    assert words_hash(canonical(url), "", text) == found

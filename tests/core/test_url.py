@@ -208,7 +208,10 @@ def test_join_agrees_with_the_standard_for_any_link(page: str, href: str) -> Non
 ORIGINS = st.tuples(
     st.sampled_from(["http", "https", "HTTP"]),
     st.sampled_from(
-        ["a.example", "A.example.", "127.1", "0x7f.1", "a)b.example", "xn--bcher-kva.example", "-", "1.2.3"]
+        [
+            *("a.example", "A.example.", "127.1", "0x7f.1", "a)b.example", "xn--bcher-kva.example", "-", "1.2.3"),
+            *("a.b--c.-d-", "a.0x1f", "a..example", "xn-.example", "a" * 64 + ".example", "axn--b.example"),
+        ]
     ),
     st.sampled_from(["", ":80", ":443", ":81", ":0", ":081", ":99999"]),
 ).map(lambda parts: f"{parts[0]}://{parts[1]}{parts[2]}")

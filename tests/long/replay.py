@@ -26,7 +26,7 @@ from pathlib import Path
 
 from msgspec import json
 from tests.long.batch_truth import again, complete
-from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
+from warcio.archiveiterator import ArchiveIterator
 
 from scoter.simweb import WebSpec, running
 from scoter.store.warc.record import digest

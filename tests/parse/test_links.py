@@ -10,8 +10,8 @@ from scoter.config import load
 from scoter.core.chain import Scope
 from scoter.core.page import Outlink, Page
 from scoter.core.scoring import OpicRules
-from scoter.core.url import Url, canonical
-from scoter.parse.links import LinkRules
+from scoter.core.url import Url, canonical, join
+from scoter.parse.links import LinkJoiner, LinkRules
 from scoter.parse.records import DropReason
 
 HOME = "http://www.a.example/"
@@ -235,3 +235,49 @@ def test_every_link_is_kept_or_dropped_for_one_reason(links: list[str]) -> None:
 
     assert kept.found == len(links) == len(kept.links) + sum(kept.dropped.values())
     assert len({link.target.text for link in kept.links}) == len(kept.links)
+
+
+_PIECE = st.sampled_from(["", "a", "b.html", "..", ".", "%7e", " ", "\t", "\\", "c d", "é", "http:", "mailto:"])
+_HREFS = st.lists(
+    st.tuples(_PIECE, st.sampled_from(["", "/", "//", "?", "#", "?q=/x", "#/y"]), _PIECE), max_size=12
+).map(lambda parts: ["".join(part) for part in parts])
+_ADDRESSES = (
+    "http://h.example/",
+    "http://h.example/a/",
+    "http://h.example/a/b",
+    "http://h.example/a/b%20c",
+    "http://h.example/a?x=/y",
+    "http://h.example:8080/a/b",
+    "https://h.example/a/b",
+    "file:///a/b",
+)
+_PAGES = st.lists(st.sampled_from(_ADDRESSES).map(canonical), min_size=1, max_size=4)
+
+
+@given(_PAGES, _HREFS)
+def test_cached_links_lead_where_they_lead_without_a_cache(pages: list[Url], hrefs: list[str]) -> None:
+    joiner = LinkJoiner()
+    for page in pages:
+        known = joiner.known(page)
+        for href in hrefs:
+            cached = known[0].get(href) or known[1].get(href) or joiner.absolute.get(href)
+
+            assert (cached or joiner.join(page, href, known)) == join(page, href)
+
+
+def test_all_links_of_ones_own_pages_are_kept() -> None:
+    links = [f"http://b.example/{number}" for number in range(150)]
+
+    own, other = (rules(f'fetch.own_hosts=["{host}"]').keep(page(*links)) for host in (page().url.host, "b.example"))
+
+    assert (len(own.links), len(other.links)) == (150, 100)
+
+
+def test_links_to_parts_of_a_page_share_its_cached_target() -> None:
+    joiner, base = LinkJoiner(), canonical("http://h.example/a/b")
+    known = joiner.known(base)
+
+    first, second = (joiner.join(base, f"c.html#{part}", known) for part in ("x", "y"))
+
+    assert first == canonical("http://h.example/a/c.html")
+    assert second is first is known[1]["c.html"]

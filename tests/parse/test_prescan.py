@@ -6,11 +6,13 @@ import itertools
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from selectolax.lexbor import LexborHTMLParser
 from tests.effort import examples, seconds_of
 from tests.parse.contents import read
 
+from scoter.parse import prescan
 from scoter.parse.prescan import (
     DEEPEST,
     LARGEST,
@@ -81,6 +83,100 @@ def test_embedded_data_is_harmless(inside: bytes) -> None:
 )
 def test_slow_and_undecidable_pages_are_not_harmless(body: bytes) -> None:
     assert not is_harmless(body)
+
+
+CODE = b'<li><code class="py func"><span class="pre">seal</span></code> <em class="a"><code>x</code></em></li>\n'
+
+
+def test_formatting_that_is_closed_at_once_is_harmless() -> None:
+    assert is_harmless(CODE * 700)
+
+
+@pytest.mark.parametrize(
+    "open_element",
+    [
+        '<b x="{}"><!--</b>-->',
+        '<b x="{}"><p a="</b>">',
+        '<b x="{}"><title></b></title>',
+        '<b x="{}" ><!DOCTYPE "</b>">',
+        "<b x='{}' y=\">'></b>\">",
+        '<b x={}=">t</b>">',
+        '<b x="{}"y="">t<i></b>',
+        '<b x="{}"><div></b>',
+        '<b x="{}"></b x></i>',
+    ],
+)
+def test_formatting_that_only_seems_closed_is_not_harmless(open_element: str) -> None:
+    opened = "".join(open_element.format(number) for number in range(1_500))
+
+    assert not is_harmless(opened.encode() + b"<p>x" * 1_500)
+
+
+_PIECES = [
+    *('<b x="{}">', "<i x={}>", '<em a="{}">', "<code {}>", "</b>", "</i>", "</em>", "</code>", '<b x="{}">t</b>'),
+    *('<em a="{}"><code>t</code></em>', '<code a="{}"><span b="c">t</span> t</code>', '<i x="{}"><b></i>', "<span>"),
+    *("</span>", "<!--", "-->", "<p a='", "'", '"', "=", ">", "<", "t", "<div>", "</div>", "<table>", "<td>"),
+    *("</table>", "<title>", "</title>", "<svg>", "</svg>", "<select>", "</select>", "<![CDATA[", "]]>", "<p>", "</p>"),
+    *("<textarea>", "</textarea>", "<font x='{}'>", '<font x="{}">t</font>', "</font>", "<a x={}>", "</a>"),
+    *("<template>", "<button>"),
+]
+_ATTRIBUTE_PIECES = [*"ab\"'=>/ \n<", "a=b", "c='d>'", 'e=">"', "f = g", "=h", "é", "\0", " " * 150, "long " * 60]
+_WATCHED_PIECES = [
+    *(
+        "<b",
+        "<B\n",
+        "<s/",
+        "<bold ",
+        "<html ",
+        "<Body/",
+        "<FONT\tx='' ",
+        '<Tt x="">',
+        "</Tt>",
+        "<u\f></u>",
+        "/",
+        " ",
+        "é",
+    ),
+    *('<i a-b="c"  >', '<i a-b="c">t</i >', "<s >", "</s>", "<big ><tt><u>t</u></tt><u></u></big>", '<b x="y" z="<">'),
+]
+
+
+@pytest.mark.skipif(prescan.find_watched is None, reason="built without a compiler")
+@given(st.lists(st.sampled_from(_PIECES + _WATCHED_PIECES), max_size=20), st.sampled_from((1, 3, 32)))
+@settings(max_examples=examples(500))
+def test_watched_elements_are_equal_in_c_and_in_python(pieces: list[str], few: int) -> None:
+    body = "".join(pieces).encode()
+    assert prescan.find_watched is not None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prescan, "_FEW_WATCHED", few)
+        expected = prescan._watched_in_python(body)
+
+    assert prescan.find_watched(body, few) == expected
+
+
+@pytest.mark.skipif(prescan.ends_tag is None, reason="built without a compiler")
+@given(st.lists(st.sampled_from(_ATTRIBUTE_PIECES), max_size=20), st.integers(0, 3))
+@settings(max_examples=examples(500))
+def test_ends_of_tags_are_equal_in_c_and_in_python(pieces: list[str], place: int) -> None:
+    block = "".join(pieces).encode()
+    assert prescan.ends_tag is not None
+
+    assert prescan.ends_tag(block, min(place, len(block))) == prescan._ends_in_python(block, min(place, len(block)))
+
+
+@given(st.lists(st.sampled_from(_PIECES), min_size=1, max_size=12))
+@settings(max_examples=examples(100), deadline=None)
+def test_harmless_page_never_gets_millions_of_elements(pieces: list[str]) -> None:
+    block = "".join(pieces)
+    times = min(1_000, 5_000 // max(1, block.count("<")))
+    body = "".join(block.replace("{}", str(number)) for number in range(times)).encode() + b"<p>x" * 2_000
+
+    assume(is_harmless(body))
+    tree = LexborHTMLParser(body)
+
+    assert tree.root is not None
+    assert sum(1 for _ in tree.root.traverse()) < 1_000_000
 
 
 FILL: list[Callable[[int], bytes]] = [

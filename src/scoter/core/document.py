@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.core.datum import CrawlDatum
-from scoter.core.page import EMPTY, Page
+from scoter.core.page import EMPTY, Page, PageSection
 
 
 class Inlink(Struct, frozen=True):
@@ -48,7 +48,8 @@ class RejectedDocument(Struct, frozen=True):
 class Document(Struct, frozen=True, kw_only=True):
     """A document for a search index: an id and fields with one or more values each.
 
-    Values are texts, numbers, booleans and times.
+    Values are texts, numbers, booleans and times. ``sections`` are those of the page, for indexes that link to them;
+    ``rest`` is what the page says beside its main text, for indexes that can give it less weight.
 
     >>> Document(id="a").with_fields(title=["Grey seals"], lang=[""]).fields
     {'title': ('Grey seals',)}
@@ -57,6 +58,8 @@ class Document(Struct, frozen=True, kw_only=True):
     id: str
     fields: Mapping[str, tuple[Any, ...]] = EMPTY
     boost: float = 1.0
+    sections: tuple[PageSection, ...] = ()
+    rest: str = ""
 
     def first(self, name: str) -> Any:
         """Return the first value of a field, or ``None``."""

@@ -63,6 +63,20 @@ def is_below_known_suffix(name: str) -> bool:
     return _suffixes().privatesuffix(name, accept_unknown=False) is not None
 
 
+def is_public_name(host: str) -> bool:
+    """Return whether a host name may be in the public DNS: whether the public suffix list knows its ending.
+
+    >>> is_public_name("wiki.example.com"), is_public_name("wiki.corp"), is_public_name("localhost")
+    (True, False, False)
+    """
+    name = host.removesuffix(".")
+    if name == "home.arpa" or name.endswith(".home.arpa"):  # RFC 8375: of home networks, although listed
+        return False
+    if name.endswith((".example", ".invalid")):  # RFC 6761: nobody's, in any network
+        return True
+    return _suffixes().publicsuffix(name, accept_unknown=False) is not None
+
+
 @lru_cache(maxsize=HOST_CACHE)
 def reversed_host(host: str) -> str:
     """Return a host's labels in reverse order, so that the hosts of a domain sort together.

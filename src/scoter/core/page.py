@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -84,6 +84,20 @@ class Heading(Struct, frozen=True):
     text: str
 
 
+TERM_LEVEL: Final = 7
+
+
+class PageSection(Struct, frozen=True):
+    """A part of a page that links can lead to: its heading, and the fragment of its URL.
+
+    The level is that of the heading, 1 to 6, or 7 for a defined term (``dt``).
+    """
+
+    level: int
+    text: str
+    anchor: str
+
+
 class Alternate(Struct, frozen=True, kw_only=True):
     """Another version of the page, by ``language`` (hreflang) or ``media_type`` (a feed, an AMP page)."""
 
@@ -99,8 +113,10 @@ class Page(Struct, frozen=True, kw_only=True):
 
     ``base`` is the base URL of its links if it is not the page's own URL, ``encoding`` the one used for decoding,
     ``language`` the declared or detected one. ``main_text``, ``markdown`` and ``about`` (its metadata) are set if they
-    were requested. ``metas`` has the values of ``meta`` elements by lower-case name, ``metadata`` what parse filters
-    add. ``doubt`` says what is wrong with a page that could be parsed only in part.
+    were requested; then ``main_text_kept`` is the share of the page's text that the main text has, and
+    ``main_text_doubtful`` tells whether it seemed too little, so that it may lack text, or have more than its content.
+    ``metas`` has the values of ``meta`` elements by lower-case name, ``metadata`` what parse filters add.
+    ``doubt`` says what is wrong with a page that could be parsed only in part.
     """
 
     url: Url
@@ -121,7 +137,10 @@ class Page(Struct, frozen=True, kw_only=True):
     media_type: str = ""
     main_text: str = ""
     markdown: str = ""
+    main_text_kept: float | None = None
+    main_text_doubtful: bool | None = None
     headings: tuple[Heading, ...] = ()
+    sections: tuple[PageSection, ...] = ()
     alternates: tuple[Alternate, ...] = ()
     metas: Mapping[str, tuple[str, ...]] = EMPTY
     about: PageMetadata | None = None

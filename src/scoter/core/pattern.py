@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import Any, Final
 
 import re2  # type: ignore[import-untyped]
-import regex  # type: ignore[import-untyped]
 from msgspec import Struct
 
 from scoter.core.java_regex import Translation, translate
@@ -112,6 +111,8 @@ def compile_pattern(text: str) -> Pattern:
         return Pattern(text, True, engine.programsize, translation, engine)
     except re2.error:
         pass
+    import regex  # type: ignore[import-untyped]  # few crawls need it
+
     try:
         engine = regex.compile(translation.backtracking, regex.V1)
     except (regex.error, OverflowError, RecursionError) as error:

@@ -30,7 +30,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
     The validators are the server's ``Last-Modified`` and ``ETag`` of our copy, verbatim: many servers compare dates for
     equality. ``context`` is opaque data that lets the caller match the reply to the request. ``first_bytes`` asks only
-    for the beginning of the body, if not 0.
+    for the beginning of the body, if not 0, and ``head`` for no body at all (over HTTP).
     """
 
     url: Url
@@ -39,6 +39,7 @@ class Request(Struct, frozen=True, kw_only=True):
     headers: Headers = ()
     context: bytes = b""
     first_bytes: int = 0
+    head: bool = False
 
 
 class Truncation(StrEnum):

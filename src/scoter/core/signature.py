@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-import regex  # type: ignore[import-untyped]
 import xxhash
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ NEAR = 3
 
 MAX_TEXT = 1_000_000  # characters of a page that the signatures based on words read
 _WORD = re.compile(r"[^\W_]+")
-# Java's letters and digits: no fractions or Roman numerals, and nothing that takes two of its characters.
-_JAVA_WORD = regex.compile(r"[[\p{L}\p{Nd}]--[\U00010000-\U0010FFFF]]+", regex.V1)
 _JAVA_LOWER = str.maketrans({"İ": "i", "Σ": "σ"})  # whose lower case depends on the context in Python
 _SHINGLE = 3
 # Odd 64-bit multipliers derived from the golden ratio and the square root of 2: their bits look random.
@@ -123,6 +121,14 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text[:MAX_TEXT].lower())
 
 
+@cache
+def _java_word() -> Any:
+    """Return a pattern for Java's letters and digits: no fractions or Roman numerals, and nothing beyond 16 bits."""
+    import regex  # type: ignore[import-untyped]  # takes longer to load than a small crawl signs
+
+    return regex.compile(r"[[\p{L}\p{Nd}]--[\U00010000-\U0010FFFF]]+", regex.V1)
+
+
 def _java_words(text: str) -> list[str]:
     """Return the words as Nutch splits and lowers them.
 
@@ -130,4 +136,4 @@ def _java_words(text: str) -> list[str]:
     ['οδοσ', '5', 'x', 'y']
     """
     text = text[:MAX_TEXT]
-    return _words(text) if text.isascii() else _JAVA_WORD.findall(text.translate(_JAVA_LOWER).lower())
+    return _words(text) if text.isascii() else _java_word().findall(text.translate(_JAVA_LOWER).lower())

@@ -37,6 +37,8 @@ _NAME: Final = "[A-Za-z0-9_~-][A-Za-z0-9._~-]*"
 _PLAIN: Final = rf"/(?:{_NAME}/)*(?:{_NAME})?(?:\?[A-Za-z0-9._~=&-]*)?"
 _PLAIN_TARGET: Final = re.compile(_PLAIN)
 _PLAIN_URL: Final = re.compile(f"(https?://[a-z0-9.-]+(?::[0-9]+)?)({_PLAIN})")
+# An origin that the parser does not change unless it has punycode: its last label is not a number.
+_PLAIN_ORIGIN: Final = re.compile(r"https?://(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*")
 # A host name with a dot or an IPv4 address, with nothing that could be another scheme before it.
 _BARE: Final = re.compile(r"\s*[^\s/?#:@\\\[\]]+\.[^\s/?#:@\\\[\]]+(?::[0-9]{1,5})?(?:[/?#]|\s*\Z)")
 _CACHED: Final = 512  # characters; a data: URL may be megabytes long and must not fill the cache
@@ -97,11 +99,32 @@ def join(base: Url, href: str) -> Url | None:
         return _absolute(href)  # independent of the base
     if href[:1] == "/" and text.startswith(("http://", "https://")) and _is_plain(href):
         return _moved(base, text.index("/", 8), href)
-    if _depends_on_folder(href) and text.startswith(("http://", "https://")):
-        folder = text[: text.rindex("/", 0, _path_end(text)) + 1]
+    if depends_on_folder(href) and text.startswith(("http://", "https://")):
+        folder = folder_of(base)
         if len(folder) + len(href) <= _CACHED:
             return _join_in_folder(folder, href)
     return _join(text, href)
+
+
+def folder_of(url: Url) -> str:
+    """Return an http URL up to the last slash of its path.
+
+    >>> folder_of(canonical("http://example.com/a/b?c=/d"))
+    'http://example.com/a/'
+    """
+    return url.text[: url.text.rindex("/", 0, _path_end(url.text)) + 1]
+
+
+def depends_on_folder(href: str) -> bool:
+    """Return whether a link resolves to the same URL on all pages of a folder, as most links do.
+
+    Exceptions are an empty link, ``?query``, ``#fragment``, characters that the parser strips before these, and
+    ``http:?query``, which is relative if the page has the same scheme.
+    """
+    first = href[:1]
+    if first <= "#" or first == "?":
+        return False
+    return first not in "hH" or href[:8].lower().startswith(("http://", "https://"))
 
 
 def queue_key(url: Url, mode: str = "host") -> str:
@@ -127,18 +150,6 @@ def host_of(text: str) -> str:
     if found is None or "@" in name or "*" in found.host or found.port is not None or found.target != "/":
         return ""
     return found.host
-
-
-def _depends_on_folder(href: str) -> bool:
-    """Return whether a link resolves to the same URL on all pages of a folder, as most links do.
-
-    Exceptions are an empty link, ``?query``, ``#fragment``, characters that the parser strips before these, and
-    ``http:?query``, which is relative if the page has the same scheme.
-    """
-    first = href[:1]
-    if first <= "#" or first == "?":
-        return False
-    return first not in "hH" or href[:8].lower().startswith(("http://", "https://"))
 
 
 def _is_plain(target: str) -> bool:
@@ -175,6 +186,8 @@ def _parse(href: str) -> Url | None:
 
 @lru_cache(maxsize=ORIGIN_CACHE)
 def _root(origin: str) -> Url | None:
+    if _PLAIN_ORIGIN.fullmatch(origin) and "xn--" not in origin:
+        return _with_parts(f"{origin}/", origin.index("/") + 2, len(origin))
     return _parse_whole(f"{origin}/")
 
 

@@ -34,10 +34,13 @@ class ContentParser:
         filters: Sequence[tuple[str, ParseFilter]] = (),
         *,
         process: ParserProcess | None = None,
+        keeps_process: bool = False,
     ) -> None:
+        """``keeps_process``: ``close`` ends ``process`` only if it is parsing a content."""
         self._skip_truncated = config.parse.skip_truncated
         self._chain = ParserChain.of(config) if parsers is None else ParserChain(parsers, filters)
         self._process = ParserProcess.of(config) if parsers is None and process is None else process
+        self._keeps_process = keeps_process
         # A dedicated thread, so that a hostile page cannot block the threads of the event loop.
         self._thread = ThreadPoolExecutor(1, "parsing")
 
@@ -66,9 +69,13 @@ class ContentParser:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._process.parse, content)
 
     def close(self) -> None:
-        """End the parser process, and with it the content being parsed."""
+        """End the content being parsed, and the parser process unless it is to be kept."""
         self._thread.shutdown(wait=False, cancel_futures=True)
-        if self._process is not None:
+        if self._process is None:
+            return
+        if self._keeps_process:
+            self._process.interrupt()
+        else:
             self._process.close()
 
     def __enter__(self) -> ContentParser:

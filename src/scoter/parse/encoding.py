@@ -31,6 +31,12 @@ SAMPLE: Final = 16_384
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _HIGH: Final = bytes(range(0x80, 0x100))
 _PROOF: Final = 6  # non-ASCII bytes; two characters of GBK may be valid UTF-8 by chance, more are not
+# How most pages begin; the search below would find the same declaration.
+_USUAL_START: Final = re.compile(
+    rb"[\t\n\f\r ]*+<![dD][oO][cC][tT][yY][pP][eE] [^<>]*+>[\t\n\f\r ]*+"
+    rb"(?:<html(?:[\t\n\f\r ]++[a-z:-]++=\"[^\"<>]*+\")*+>[\t\n\f\r ]*+)?+(?:<head>[\t\n\f\r ]*+)?+"
+    rb"<meta charset=\"(?:utf-8|UTF-8)\"[\t\n\f\r ]*+/?>"
+)
 _TAG_START: Final = re.compile(rb"<(?:!--|[mM][eE][tT][aA][\t\n\f\r /]|/?[a-zA-Z]|[!/?])")
 # An attribute as the standard's prescan reads it: a name and an optional value with or without quotes.
 _ATTRIBUTE: Final = re.compile(
@@ -118,6 +124,8 @@ def prescan(head: bytes) -> str:
     >>> prescan(b'<!-- <meta charset=gbk> --><meta http-equiv=content-type content="text/html; charset=euc-jp">')
     'euc-jp'
     """
+    if _USUAL_START.match(head):
+        return "utf-8"
     if b"charset" not in head.lower():  # every declaration contains this word
         return ""
     place = 0

@@ -104,6 +104,11 @@ class ParserProcess:
         with self._lock:
             self._end()
 
+    def interrupt(self) -> None:
+        """End the process if it is parsing a content; otherwise keep it for others."""
+        if self._lock.locked():
+            self.close()
+
     def _parse_once(self, content: Content) -> ParseOutcome:
         """Parse a content in the current process, and end that process if it may be damaged."""
         try:

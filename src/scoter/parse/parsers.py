@@ -15,7 +15,6 @@ from scoter.parse.filetypes import XHTML
 from scoter.parse.html import MOST_LINKS, HtmlOptions, HtmlReader
 from scoter.parse.html.options import is_text_needed
 from scoter.parse.html.reader import doubt_about
-from scoter.parse.main.extraction import require_extractor
 from scoter.parse.mediatype import HTML, TEXT
 from scoter.parse.prescan import is_partly_harmless
 from scoter.parse.robots_meta import directives
@@ -33,17 +32,14 @@ class HtmlParser:
 
     def __init__(self, setup: Setup) -> None:
         options = replace(HtmlOptions.of(setup.config), text=is_text_needed(setup.config))
-        require_extractor(options.extractor, markdown=options.markdown)
         self._reader = HtmlReader(options)
-        # Trafilatura walks a page many times. The pre-scan only bounds the cost of Lexbor's tree.
-        self._can_take_long = options.extractor == "trafilatura"
 
     def parse(self, content: Content) -> Sequence[Page]:
         return (self._reader.read(content),)
 
     def in_place(self, content: Content) -> bool:
         """Tell whether the page is sure to parse quickly, so that it needs no separate process."""
-        return not self._can_take_long and is_partly_harmless(content.body)
+        return is_partly_harmless(content.body)
 
 
 class PageParser:

@@ -1,7 +1,4 @@
-"""Results of decoding, parsing and choosing links.
-
-They live here because ``encoding`` and ``links`` are compiled with mypyc, which does not support ``Struct``.
-"""
+"""Results of decoding, parsing and choosing links."""
 
 from __future__ import annotations
 

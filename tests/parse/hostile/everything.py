@@ -16,7 +16,7 @@ from scoter.parse.feeds.xml import XmlParser
 from scoter.parse.parsers import CssParser, HtmlParser, ScriptParser, TextParser
 from scoter.plugins import Parser, Setup
 
-EVERYTHING = ("parse.metadata=true", "parse.markdown=true", "parse.extractor=resiliparse", "parse.script_links=true")
+EVERYTHING = ("parse.metadata=true", "parse.markdown=true", "parse.main_text=true", "parse.script_links=true")
 """Settings that switch on everything that can be read from a page."""
 
 

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from tests.effort import examples
 from tests.parse.contents import content, read
 
-from scoter.core.page import Alternate, Heading
+from scoter.core.page import Alternate, Heading, PageSection
 from scoter.core.url import canonical
 from scoter.parse.html import HtmlOptions, HtmlReader
-from scoter.parse.html.page_parts import LONGEST_HEADING, LONGEST_META, MOST_ALTERNATES, MOST_HEADINGS, MOST_METAS
+from scoter.parse.html.headings import MOST_HEADINGS, MOST_SECTIONS
+from scoter.parse.html.page_parts import LONGEST_HEADING, LONGEST_META, MOST_ALTERNATES, MOST_METAS
 
 ATTRIBUTES = [
     "href",
@@ -63,6 +64,45 @@ def test_headings_are_in_page_order() -> None:
 )
 def test_heading_has_no_permalink_and_edit_marks(heading: str, text: str) -> None:
     assert read(f"<h2>{heading}</h2>").headings == (Heading(2, text),)
+
+
+@pytest.mark.parametrize(
+    ("markup", "expected"),
+    [
+        ('<h2 id="food">Food</h2>', "food"),
+        ('<h2><a id="food"></a>Food</h2>', "food"),
+        ('<h2>Food <a name="food"></a></h2>', "food"),
+        ('<h2><a id="intro"><a id="food"/>Food</h2>', "food"),
+        ('<p>Text</p><a name="food"></a>\n<!-- x --> <h2>Food</h2>', "food"),
+        ('<section id="food"><span>1.0</span><h2>Food</h2></section>', "food"),
+        ('<div class="sect1" id="food"><div><div> <h2>Food</h2></div></div><p>Text</p></div>', "food"),
+        ('<h2><span class="mw-headline" id="food">Food</span></h2>', "food"),
+        ('<dl><dt>x</dt><dt id="food"><em>Food</em><a href="#food">¶</a></dt><dd>Text</dd></dl>', "food"),
+        ('<div id="page"><p>Text</p><h2>Food</h2></div>', None),
+        ('<section id="page"><h1 id="top"></h1></section><h2>Food</h2>', None),
+        ('<p><a id="elsewhere">x</a></p><h2>Food</h2>', None),
+        ('<h2 id="">Food</h2><h2 id=" ">Food</h2>', None),
+    ],
+)
+def test_a_section_has_the_anchor_at_or_around_its_heading(markup: str, expected: str | None) -> None:
+    page = read(f'<h1 id="intro">Seals</h1>{markup}')
+
+    found = [section.anchor for section in page.sections if section.text == "Food"]
+    assert page.sections[0] == PageSection(1, "Seals", "intro")
+    assert found == ([] if expected is None else [expected])
+
+
+def test_an_anchor_leads_to_one_section() -> None:
+    page = read('<section id="a"><h2>One</h2><h2>Two</h2></section><h2 id="a">Three</h2><h3 id="b">Four</h3>')
+
+    assert page.sections == (PageSection(2, "One", "a"), PageSection(3, "Four", "b"))
+
+
+def test_sections_are_limited_in_number_and_length() -> None:
+    page = read("".join(f'<h2 id="s{n}">{"x" * 300}</h2>' for n in range(MOST_SECTIONS + 5)))
+
+    assert len(page.sections) == MOST_SECTIONS
+    assert page.sections[0] == PageSection(2, "x" * 200, "s0")
 
 
 def test_headings_are_limited_in_number_and_length() -> None:

@@ -182,7 +182,7 @@ def test_query_is_encoded_as_the_page_in_all_fields() -> None:
     body = f'<meta charset="windows-1252">{head}<p>Words, and <a href="/?q=é">a link</a>.'.encode("windows-1252")
     content = Content(url=canonical("http://a.example/dir/page.html"), media_type="text/html", body=body)
 
-    page = HtmlReader(HtmlOptions(metadata=True, extractor="resiliparse", markdown=True)).read(content)
+    page = HtmlReader(HtmlOptions(metadata=True, main_text=True, markdown=True)).read(content)
 
     assert page.about is not None
     assert page.outlinks[-1].target.text == "http://a.example/?q=%E9" == page.about.canonical

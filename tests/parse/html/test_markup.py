@@ -11,7 +11,7 @@ from tests.parse.contents import read
 from scoter.core.page import Page
 from scoter.parse.html import HtmlOptions
 
-EVERYTHING = HtmlOptions(metadata=True, extractor="resiliparse", markdown=True)
+EVERYTHING = HtmlOptions(metadata=True, main_text=True, markdown=True)
 HEAD = '<title>Seals</title><meta name="description" content="All of them"><link rel="canonical" href="/seals">'
 BODY = '<main><h1>Grey seals</h1><p>They <b>swim</b> and <a href="/eat">eat</a> fish.</p></main>'
 

@@ -25,15 +25,14 @@ def parsed(*settings: str) -> Page:
     return parser(*settings).parse(content(BODY))[0]
 
 
-def test_ordinary_page_is_parsed_in_place_except_with_trafilatura() -> None:
+def test_ordinary_page_is_parsed_in_place() -> None:
     assert parser().in_place(content(BODY))
-    assert parser("parse.extractor=resiliparse", "parse.markdown=true").in_place(content(BODY))
-    assert not parser("parse.extractor=trafilatura").in_place(content(BODY))
+    assert parser("parse.main_text=true", "parse.markdown=true").in_place(content(BODY))
 
 
 def test_main_content_and_metadata_are_read_if_configured() -> None:
     plain = parsed()
-    rich = parsed("parse.metadata=true", "parse.extractor=resiliparse", "parse.markdown=true")
+    rich = parsed("parse.metadata=true", "parse.main_text=true", "parse.markdown=true")
 
     assert (plain.about, plain.main_text, plain.markdown) == (None, "", "")
     assert rich.about is not None

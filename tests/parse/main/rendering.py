@@ -16,7 +16,7 @@ _PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 def main_of(markup: bytes | str) -> MainContent:
     data = markup.encode() if isinstance(markup, str) else markup
-    return main_content(data, "resiliparse", markdown=True, base=BASE)
+    return main_content(data, markdown=True, base=BASE)
 
 
 def markdown(markup: str) -> str:

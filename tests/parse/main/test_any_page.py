@@ -124,4 +124,4 @@ def test_any_order_of_tags_is_rendered_within_limits(page: str) -> None:
 @settings(max_examples=examples(60), deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_are_rendered_without_error(markup: bytes) -> None:
-    main_content(markup, "none", markdown=True, base=BASE)
+    main_content(markup, markdown=True, base=BASE)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 from tests.effort import seconds_of
 from tests.parse.main.rendering import BASE, main_of, markdown
 
-from scoter.errors import ConfigError
 from scoter.parse.main import MainContent, main_content
-from scoter.parse.main.extraction import require_extractor
-from scoter.parse.main.tree import DEEPEST, MOST_NODES, read_tree
+from scoter.parse.main.tree import DEEPEST, MOST_TAGS, read_tree
 from scoter.parse.prescan import is_harmless
 
 LONG = "<p>" + "Words that are the page. " * 20 + "</p>"
@@ -41,7 +37,7 @@ WORDS = ("Words that are the page. " * 20).strip()
 def test_boilerplate_is_removed(around: str) -> None:
     found = main_of(f"<body><div><div>{around}{LONG}{around}</div></div>")
 
-    assert found == MainContent(WORDS, WORDS)
+    assert (found.text, found.markdown) == (WORDS, WORDS)
 
 
 @pytest.mark.parametrize(
@@ -68,15 +64,15 @@ def test_article_is_its_paragraphs_and_what_belongs_between_them() -> None:
     lines = [line.strip() for line in main_of(NEWS).text.splitlines() if line.strip()]
 
     assert [line[:16] for line in lines] == [
-        *("Grey seals rest ", "Young", "white", "soft", "In winter their ", "They leave soon."),
+        *("A seal on a rock", "Grey seals rest ", "Young", "white", "soft", "In winter their "),
+        "They leave soon.",
     ]
 
 
 def test_markdown_of_an_article_has_its_title_and_images() -> None:
     found = markdown(NEWS)
 
-    assert found.startswith("# Seals\n\n![Seals](http://a.example/s.jpg)\n\nGrey seals rest")
-    assert "Photo" not in found
+    assert found.startswith("# Seals\n\n![Seals](http://a.example/s.jpg)\n\n*A seal on a rock. Photo: J. Holm*\n\nGrey")
     assert "## Young\n\n- white\n- soft" in found
 
 
@@ -113,11 +109,10 @@ def test_nearly_empty_main_element_is_ignored() -> None:
     assert markdown(f"<main><p>a</p></main><div>{LONG}</div>").endswith(WORDS)
 
 
-def test_paragraphs_in_a_cell_are_apart_and_a_cell_that_is_one_paragraph_stays_in_its_row() -> None:
+def test_paragraphs_in_a_cell_are_apart() -> None:
     found = main_of("<table><tr><td>Trains<p>I build them.<p>Since 1974.</td></tr></table>")
 
     assert found.text == "Trains\n\nI build them.\n\nSince 1974."
-    assert main_of("<table><tr><td> <p>a</p> </td><td><p>b</p></td></tr></table>").text == "a b"
 
 
 def test_block_within_a_markdown_line_separates_the_words_around_it() -> None:
@@ -140,42 +135,27 @@ def test_a_list_near_the_root_is_content() -> None:
     assert main_of("<body><p>a</p><ul><li>b</ul>").text == "a\n\nb"
 
 
-def test_without_an_extractor_there_is_no_text() -> None:
-    page = LONG.encode()
-
-    assert main_content(page, "none", markdown=True, base=BASE) == MainContent("", WORDS)
-    assert main_content(page, "none", markdown=False, base=BASE) == MainContent()
-    assert main_content(page, "resiliparse", markdown=False, base=BASE) == MainContent(WORDS)
-
-
-def test_missing_trafilatura_is_reported_with_a_fix(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "trafilatura", None)
-
-    with pytest.raises(ConfigError, match=r"pip install .*\[trafilatura\]'"):
-        require_extractor("trafilatura", markdown=False)
-
-
 @pytest.mark.parametrize(
     "page", [b"", b"\0", b"<", b"<frameset><frame>", b"<svg><p>", b"\xff\xfe<p>\x80", b"<table><!--"]
 )
 def test_nearly_empty_page_is_read(page: bytes) -> None:
-    main_content(page, "resiliparse", markdown=True, base=BASE)
+    main_content(page, markdown=True, base=BASE)
 
 
 def test_very_deep_content_is_flattened() -> None:
     page = "<div>" * 1_000 + "<p>a</p>" + "</div>" * 1_000
 
-    assert main_of(page) == MainContent("a", "a")
-    element, depth = read_tree(page.encode()), 0
+    assert main_of(page).markdown == "a"
+    element, depth = read_tree(page.encode()).body, 0
     while element.children and hasattr(element.children[0], "tag"):
         element, depth = element.children[0], depth + 1  # type: ignore[assignment]
     assert depth == DEEPEST
 
 
-def test_page_is_read_up_to_the_node_limit() -> None:
-    page = b"<i>a</i>" * MOST_NODES
+def test_page_is_read_up_to_the_limit_of_tags() -> None:
+    page = b"<p>a</p>" * MOST_TAGS
 
-    assert sum(1 for element in read_tree(page).elements()) <= MOST_NODES + 1
+    assert len(read_tree(page).body.elements()) <= MOST_TAGS // 2 + 1
 
 
 HARD = {
@@ -211,3 +191,73 @@ def test_multi_line_cells_have_no_tabs_but_code_keeps_them() -> None:
 
     assert main_of(cells).text == "Grey seals\nTerns\nGulls\nCrabs\nx"
     assert main_of("<pre>if x:\n\treturn\n y</pre>").text == "if x:\n\treturn\n y"
+
+
+def test_lead_in_a_heading_and_the_last_list_belong_to_an_article() -> None:
+    lead = "Seals come back to the coast after thirty years of absence"
+    page = f"<div><h1>Seals</h1><h2>{lead}</h2></div><div>{FIRST}{LAST}<ul><li>white<li>soft</ul></div>"
+    text = main_of(f"<body>{page}<div>{TEASERS}</div>").text
+
+    assert text.startswith(lead) or lead in text
+    assert text.endswith("white\nsoft")
+
+
+@pytest.mark.parametrize("title", ["<h1>Seals</h1>", ""])
+def test_lead_before_an_article_belongs_to_it_with_and_without_a_title(title: str) -> None:
+    lead = "<div class=lead><p>Seals come back to the coast, after thirty years of absence.</p></div>"
+    text = main_of(
+        f"<body><div>{title}{lead}</div><div class=article-body>{FIRST}{LAST}</div><div>{TEASERS}</div>"
+    ).text
+
+    assert text.startswith("Seals come back")
+
+
+def test_short_lines_before_the_first_and_after_the_last_paragraph_stay() -> None:
+    text = main_of(f"<body><div><p>Dear reader,</p>{FIRST}{LAST}<p>Yours, Ann</p></div><div>{TEASERS}</div>").text
+
+    assert text.startswith("Dear reader,")
+    assert text.endswith("Yours, Ann")
+
+
+def test_column_whose_name_is_misleading_stays_if_it_has_most_of_the_text() -> None:
+    links = "".join(f"<li><a href=/{n}>Seals and terns, news of number {n}</a>" for n in range(99))
+    text = main_of(f"<body><div><div class=col-top><div>{FIRST}{LAST}</div><ul>{links}</ul></div></div>").text
+
+    assert "Grey seals rest" in text
+
+
+def test_box_about_the_author_and_heading_of_teasers_are_left_out() -> None:
+    author = "<div class=author-bio><p>Ann Doe has written about seals, and about whales, for many years.</p></div>"
+    text = main_of(f"<body><div>{FIRST}{LAST}{author}<h2>Read on</h2><div>{TEASERS}</div></div>").text
+
+    assert "Ann Doe" not in text
+    assert "Read on" not in text
+    assert text.endswith("They grow fast.")
+
+
+def test_text_is_in_the_normal_form_of_unicode() -> None:
+    assert main_of("<p>Mu\u0308ll").text == "M\u00fcll"
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (r"Grey seals rest.\nThey sleep &amp; eat.", "Grey seals rest.\n\nThey sleep & eat."),
+        ("<p>Grey seals rest.</p><ul><li>They &lt;eat&gt;</ul>.", "Grey seals rest.\n\nThey <eat>\n."),
+        ("&lt;p&gt;Grey seals rest.&lt;/p&gt;&lt;p&gt;They sleep.&lt;/p&gt;", "Grey seals rest.\n\nThey sleep."),
+        ("Seals < whales, and whales > gulls.", "Seals < whales, and whales > gulls."),
+        ("Grey seals\nrest on rocks, and sleep.", "Grey seals\n\nrest on rocks, and sleep."),
+        (r"Grey seals rest on rocks, and broken \x", "Hi."),
+    ],
+)
+def test_text_that_only_the_json_ld_has_is_read(body: str, text: str) -> None:
+    data = f'{{"@type": "NewsArticle", "articleBody": "{body}"}}'
+    page = f"<head><script type='application/ld+json'>{data}</script></head><body><p>Hi.</p>"
+
+    assert main_of(page).text == text
+
+
+def test_json_ld_is_ignored_where_the_page_has_the_text() -> None:
+    data = '{"articleBody": "Words that are the page. Or a summary."}'
+
+    assert main_of(f"<script type=application/ld+json>{data}</script>{LONG}").text == WORDS

@@ -25,11 +25,12 @@ from scoter.errors import UrlError
 class Affixes(Struct, frozen=True):
     """Prefixes or suffixes with their line numbers; looks up one substring per distinct length.
 
-    ``lengths`` are the lengths that occur, shortest first.
+    ``lengths`` are the lengths that occur, shortest first; ``tails`` are the ends of that length, which few texts have.
     """
 
     lines: Mapping[str, int]
     lengths: tuple[int, ...]
+    tails: frozenset[str]
 
     def start(self, text: str) -> str | None:
         """Return the shortest prefix of the text."""
@@ -37,6 +38,8 @@ class Affixes(Struct, frozen=True):
 
     def end(self, text: str) -> str | None:
         """Return the shortest suffix of the text."""
+        if not self.lengths or text[-self.lengths[0] :] not in self.tails:
+            return None
         return next((text[-length:] for length in self.lengths if text[-length:] in self.lines), None)
 
 
@@ -46,7 +49,8 @@ def affixes(lines: Mapping[str, int]) -> Affixes:
     >>> affixes({".gif": 1, ".jpeg": 2}).end("http://a.example/x.jpeg")
     '.jpeg'
     """
-    return Affixes(lines, tuple(sorted({len(text) for text in lines})))
+    lengths = tuple(sorted({len(text) for text in lines}))
+    return Affixes(lines, lengths, frozenset(text[-lengths[0] :] for text in lines))
 
 
 class PrefixRules(Struct, frozen=True):

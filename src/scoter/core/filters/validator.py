@@ -42,7 +42,7 @@ class ValidatorRules(Struct, frozen=True):
         text = url.text
         if len(text) > self.longest:
             return f"longer than {self.longest} characters"
-        scheme = url.scheme
+        scheme = text[: text.index(":")]
         if scheme not in self.schemes:
             return f"the scheme {scheme} is not one of {', '.join(self.schemes)}"
         if not (text.isascii() and text.isprintable()) or " " in text:
@@ -51,14 +51,15 @@ class ValidatorRules(Struct, frozen=True):
             return f"{url.host or 'an empty host'} is not a public host name"
         if ":0" in text and url.port == 0:
             return "no server can listen on port 0"
-        # A path needs more slashes than that, besides those after the scheme.
-        if text.count("/") > self.most_repeats + 2 and (segment := self._repeated(url.target)):
-            return f"the path segment {segment} occurs more than {self.most_repeats} times"
-        return ""
+        segment = self._repeated(text)
+        return f"the path segment {segment} occurs more than {self.most_repeats} times" if segment else ""
 
-    def _repeated(self, target: str) -> str:
+    def _repeated(self, text: str) -> str:
         """Return a segment that occurs too often; numbers do not count, because dates repeat them (/11/11/11/)."""
-        counts = Counter(target.partition("?")[0].split("/"))
+        segments = text.partition("?")[0].split("/")[3:]  # after the scheme and the host
+        if len(segments) - len(set(segments)) < self.most_repeats:
+            return ""
+        counts = Counter(segments)
         often = (each for each, count in counts.items() if count > self.most_repeats)
         return next((each for each in often if each and not each.isdigit()), "")[:50]
 

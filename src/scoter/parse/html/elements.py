@@ -37,15 +37,14 @@ _LINK_ATTRIBUTES: Final[dict[str, tuple[str, ...]]] = {
 _MEDIA: Final = name_set("audio embed object source track video")
 
 # Actions of the walk. From LINK on, the element has links.
-PIECE, ANCHOR, OUT, HEADING, META, TITLE, BASE, ROOT, LINK, IMAGE, REFERENCE, SCRIPT = range(12)
+PIECE, ANCHOR, OUT, HEADING, TERM, META, TITLE, BASE, ROOT, LINK, IMAGE, REFERENCE, SCRIPT = range(13)
 
 
 class LinkElement(Struct, frozen=True):
-    """An element with links: the attributes that hold them, its name, and the action afterwards (PIECE, OUT, none)."""
+    """An element with links: the attributes that hold them, and its name."""
 
     attributes: tuple[str, ...]
     name: str
-    after: int | None = None
 
 
 def number(name: str) -> int:
@@ -59,16 +58,17 @@ KINDS: Final = {name: "media" if name in _MEDIA else name for name in (*_LINK_AT
 HEADINGS: Final = {number(f"h{level}"): level for level in range(1, 7)}
 
 
-def actions(options: HtmlOptions) -> tuple[dict[int, int], dict[int, LinkElement]]:
-    """Return the action for each element and the elements with links, both by Lexbor's numbers."""
+def actions(options: HtmlOptions) -> tuple[dict[int, int], dict[int, int], dict[int, LinkElement]]:
+    """Return by Lexbor's numbers: actions, PIECE or OUT for those afterwards, and elements with links."""
     lines = frozenset(options.line_separators)
     kinds = {number(name): PIECE for name in TEXT_LEVEL if name not in lines}
     kinds |= {number(name): OUT for name in _NO_TEXT} | dict.fromkeys(UNSEEN, OUT)
-    kinds |= dict.fromkeys(HEADINGS, HEADING)
+    after = dict(kinds)
+    kinds |= dict.fromkeys(HEADINGS, HEADING) | {number("dt"): TERM}
     kinds |= {number("title"): TITLE, number("meta"): META, number("base"): BASE, number("html"): ROOT}
     wanted = _LINK_ATTRIBUTES | ({"form": ("action",)} if options.form_actions else {})
     link_elements = {
-        number(name): LinkElement(attributes, name, kinds.get(number(name)))
+        number(name): LinkElement(attributes, name)
         for name, attributes in wanted.items()
         if name not in options.ignored
     }
@@ -81,4 +81,4 @@ def actions(options: HtmlOptions) -> tuple[dict[int, int], dict[int, LinkElement
         kinds[number("source")] = IMAGE
     if options.script_links:
         kinds[number("script")] = SCRIPT
-    return kinds, link_elements
+    return kinds, after, link_elements

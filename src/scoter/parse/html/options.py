@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 
@@ -22,7 +22,7 @@ class HtmlOptions(Struct, frozen=True):
     script_links: bool = False
     metadata: bool = False
     metadata_order: tuple[str, ...] = ()
-    extractor: Literal["none", "resiliparse", "trafilatura"] = "none"
+    main_text: bool = False
     markdown: bool = False
     text: bool = True
 
@@ -40,14 +40,14 @@ class HtmlOptions(Struct, frozen=True):
             script_links=parse.script_links,
             metadata=parse.metadata,
             metadata_order=parse.metadata_order,
-            extractor=parse.extractor,
+            main_text=parse.main_text,
             markdown=parse.markdown,
         )
 
     @property
     def main_content(self) -> bool:
         """Whether to extract the main content, as text or Markdown."""
-        return self.extractor != "none" or self.markdown
+        return self.main_text or self.markdown
 
 
 def is_text_needed(config: Config) -> bool:

@@ -8,14 +8,13 @@ from typing import Final, TypeAlias
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from scoter.core.page import EMPTY, Alternate, Heading
+from scoter.core.page import EMPTY, Alternate
 from scoter.core.url import Url, join
 from scoter.parse.byte_search import may_have_two_blanks
 from scoter.parse.encoding import encode_query
-from scoter.parse.html.elements import HEADINGS, UNSEEN
+from scoter.parse.html.elements import UNSEEN
 from scoter.parse.robots_meta import concerns
 
-MOST_HEADINGS: Final = 200
 LONGEST_HEADING: Final = 500
 MOST_METAS: Final = 200
 LONGEST_META: Final = 2_000
@@ -23,16 +22,6 @@ MOST_ALTERNATES: Final = 200
 _LONGEST_NAME: Final = 200
 _DEEPEST: Final = 8  # levels between a link and its image
 _LANGUAGE = re.compile(r"[A-Za-z]{1,8}(?:[-_][A-Za-z0-9]{1,8}){0,4}")
-# Permalink and edit marks that themes put next to a heading; MediaWiki writes them in the language of the wiki.
-_MARKS: Final = "¶🔗⚓\u200b"
-_FIRSTS: Final = frozenset(f"{_MARKS}#")
-_LASTS: Final = frozenset(f"{_MARKS}\ufe0f#§]")
-_MARK_BEFORE: Final = re.compile(rf"[{_MARKS}]\ufe0f?\s*|#\s+")
-_MARK_AFTER: Final = re.compile(
-    rf"\s*[{_MARKS}]\ufe0f?$|\s+[#§]$|\s*\[\s*(?:edit|bearbeiten|modifier|modifica|editar|edytuj|bewerken|redigera|править"
-    r"|редагувати|編集|编辑|編輯|편집|تعديل)\b[^\[\]]*\]$",
-    re.IGNORECASE,
-)
 _ALTERNATE_RELS: Final = frozenset({"alternate", "amphtml"})
 _NOT_ALTERNATE_RELS: Final = frozenset({"stylesheet", "icon"})
 _HINT_RELS: Final = frozenset({"dns-prefetch", "preconnect"})
@@ -56,7 +45,6 @@ class PageParts:
         self.links: list[RawLink] = []
         self.metas: list[tuple[str, str]] = []
         self.alternates: list[Attributes] = []
-        self.headings: list[LexborNode] = []
         self.scripts: list[str] = []
         self.image: LexborNode | None = None
         self.image_label = ""
@@ -92,9 +80,8 @@ class PageParts:
                 return self.image_label
         return ""
 
-    def add_meta(self, node: LexborNode, agents: Collection[str]) -> None:
+    def add_meta(self, attributes: Attributes, agents: Collection[str]) -> None:
         """Record a ``<meta>``."""
-        attributes = node.attributes
         content = attributes.get("content")
         if not content:
             return
@@ -109,15 +96,6 @@ class PageParts:
         self.metas.append((name, content))
         if concerns(name, agents):
             self.robots.append(content)
-
-    def all_headings(self) -> tuple[Heading, ...]:
-        """Return the first headings; call this after the walk, when text nodes are in order and merged."""
-        found = [
-            Heading(HEADINGS[node.tag_id], text)
-            for node in self.headings[: -MOST_HEADINGS - 1 : -1]
-            if (text := _without_marks(words(_text(node), LONGEST_HEADING)))
-        ]
-        return tuple(found)
 
     def all_metas(self) -> Mapping[str, tuple[str, ...]]:
         """Return the values of the first ``meta`` elements by name."""
@@ -148,21 +126,6 @@ class PageParts:
         said = self.language or metas.get("content-language", ("",))[0].partition(",")[0]
         said = said.strip()
         return said.replace("_", "-") if said and _LANGUAGE.fullmatch(said) else ""
-
-
-def _text(node: LexborNode) -> str:
-    """Return the text of an element with spaces between its text nodes; most elements have only one."""
-    first = node.first_child
-    if first is not None and first.is_text_node and first.next is None:
-        return node.text_lexbor()
-    return node.text(separator=" ")
-
-
-def _without_marks(heading: str) -> str:
-    """Remove permalink and edit marks from a heading; hardly any has them."""
-    if heading[:1] in _FIRSTS and (before := _MARK_BEFORE.match(heading)):
-        heading = heading[before.end() :]
-    return _MARK_AFTER.sub("", heading) if heading[-1:] in _LASTS else heading
 
 
 def separate(link: LexborNode, href: str, inline: Container[int]) -> None:

@@ -1,41 +1,21 @@
-"""Read an HTML page in one walk.
-
-Lexbor builds the tree as a browser with scripts does, so that the content of a ``noscript`` is neither text nor markup.
-One loop over its elements and comments in page order does the rest. So that a single call returns the text, the loop
-unwraps text-level elements (``un<b>real</b>`` becomes one word) and removes comments and elements without text
-(scripts, styles). Each of the others ends a line.
-"""
+"""Read an HTML page in one walk (``walk.py``)."""
 
 from __future__ import annotations
 
 import itertools
 from typing import TYPE_CHECKING, Final
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser
 
 from scoter.core.page import Content, Outlink, Page, Refresh
 from scoter.core.url import Url, join
 from scoter.parse.encoding import decode_page
-from scoter.parse.html.attributes import largest, read_refresh
-from scoter.parse.html.elements import (
-    ANCHOR,
-    BASE,
-    HEADING,
-    IMAGE,
-    KINDS,
-    LINK,
-    META,
-    OUT,
-    PIECE,
-    REFERENCE,
-    ROOT,
-    SCRIPT,
-    TITLE,
-    UNSEEN,
-    actions,
-)
+from scoter.parse.html.attributes import read_refresh
+from scoter.parse.html.elements import KINDS
+from scoter.parse.html.headings import PageHeadings
 from scoter.parse.html.options import HtmlOptions
-from scoter.parse.html.page_parts import PageParts, name_of, separate, whole_text, words
+from scoter.parse.html.page_parts import PageParts
+from scoter.parse.html.walk import IS_NATIVE, PageWalk
 from scoter.parse.links import LinkJoiner
 from scoter.parse.mediatype import CONTROLS, LANGUAGE, SNIFFED
 from scoter.parse.prescan import shallow_part
@@ -43,6 +23,7 @@ from scoter.parse.robots_meta import directives
 from scoter.parse.scripts import script_addresses
 
 if TYPE_CHECKING:
+    from scoter.parse.main import MainContent
     from scoter.parse.metadata import PageMetadataReader
 from scoter.core.display import count
 from scoter.parse.records import DecodedPage
@@ -50,13 +31,7 @@ from scoter.parse.records import DecodedPage
 MOST_LINKS: Final = 10_000
 """Links read from one page; a page with more was not made for readers."""
 MOST_SCRIPT_LINKS: Final = 1_000
-LONGEST_TITLE: Final = 1_000
-LONGEST_ANCHOR: Final = 500
-_ENOUGH: Final = 4 * LONGEST_ANCHOR  # characters searched for an anchor text, including white space
 _ENOUGH_SCRIPT: Final = 262_144  # characters of scripts searched for addresses
-
-_NUMBERS: Final = 256  # Lexbor's numbers of HTML elements are below; those of unknown elements are memory addresses
-_NOTHING: Final = 255  # the action for elements that need none
 
 _OPTIONS: Final = LexborDocumentOptions.WO_EVENTS.value  # otherwise <selectedcontent> clones its option
 _REPLACED: Final = "\ufffd".encode()
@@ -72,11 +47,9 @@ class HtmlReader:
     ('Seals', 'Grey seals\\nMore', Url('http://a.example/more'), 'More')
     """
 
-    def __init__(self, options: HtmlOptions = HtmlOptions()) -> None:  # noqa: B008 - frozen
+    def __init__(self, options: HtmlOptions = HtmlOptions(), native: bool = IS_NATIVE) -> None:  # noqa: B008 - frozen
         self._options = options
-        kinds, self._link_elements = actions(options)
-        self._kinds = bytes([kinds.get(number, _NOTHING) for number in range(_NUMBERS)])
-        self._within_text = UNSEEN.union(number for number, kind in kinds.items() if kind in (PIECE, ANCHOR))
+        self._walk = PageWalk(options, native).walk
         self._joiner = LinkJoiner()
         self._extras = {name: {options.element_name: name} for name in KINDS} if options.element_name else None
         self._about: PageMetadataReader | None = None
@@ -100,18 +73,21 @@ class HtmlReader:
                 tree, url, self._base(tree, url), header_language=language, encoding=source.encoding
             )
         parts = PageParts()
-        self._walk(tree, parts)
+        headings = PageHeadings()
+        if b"mw-headline" in markup:
+            headings.read_wiki(tree)
+        text = self._walk(tree, parts, headings)
         if source.encoding != "utf-8":
             parts.encode_queries(source.encoding)
         base = (parts.base and join(url, parts.base)) or url
         said = directives(parts.robots, content.robots, options.agents)
         refresh = read_refresh(parts.refresh, base) if parts.refresh else None
         metas = parts.all_metas()
-        main_text, markdown = self._main(markup, base, source.encoding) if options.main_content else ("", "")
+        main = self._main(markup, base, source.encoding) if options.main_content else None
         return Page(
             url=url,
             title=parts.title,
-            text=whole_text(tree) if options.text else "",
+            text=text,
             outlinks=self._outlinks(parts, base, refresh),
             noindex=said.noindex,
             nofollow=said.nofollow,
@@ -124,9 +100,12 @@ class HtmlReader:
             encoding=source.encoding,
             language=parts.declared_language(metas),
             media_type=content.media_type,
-            main_text=main_text,
-            markdown=markdown,
-            headings=parts.all_headings() if parts.headings else (),
+            main_text=main.text if main and options.main_text else "",
+            markdown=main.markdown if main else "",
+            main_text_kept=main.kept if main else None,
+            main_text_doubtful=main.doubtful if main else None,
+            headings=headings.headings() if headings.rows else (),
+            sections=headings.sections() if headings.rows else (),
             alternates=parts.all_alternates(base) if parts.alternates else (),
             metas=metas,
             about=about,
@@ -138,105 +117,6 @@ class HtmlReader:
             ),
         )
 
-    def _walk(self, tree: LexborHTMLParser, parts: PageParts) -> None:
-        """Visit each element once, from last to first, so that a script in a link is removed before the link is read.
-
-        Unwrapped and removed elements stay in the list and are still visited.
-        """
-        root = tree.root
-        if root is None:
-            return
-        kinds, inline, links = self._kinds, self._within_text, parts.links
-        nodes = [*root.traverse()]  # all but texts
-        nodes.reverse()
-        for node in nodes:
-            number: int = node.tag_id
-            kind = kinds[number] if number < _NUMBERS else _NOTHING
-            if kind == _NOTHING:
-                continue
-            if kind == PIECE:
-                node.unwrap(True)
-            elif kind == ANCHOR:  # more than half of all links: inlined for speed
-                attributes = node.attributes
-                href = attributes.get("href")
-                if href is None:
-                    href = attributes.get("xlink:href")
-                if href is not None:
-                    first = node.first_child
-                    if first is None or (first.is_text_node and first.next is None):
-                        text = node.text_lexbor()
-                    else:  # blocks and line breaks separate words; adjacent text nodes do not
-                        node.merge_text_nodes()
-                        text = node.text(separator=" ")
-                    # Otherwise only single spaces separate words.
-                    if not text.isprintable() or "  " in text:
-                        text = " ".join(text[:_ENOUGH].split())
-                    text = text.strip() or parts.image_text(node)
-                    rel = attributes.get("rel")
-                    links.append((href, text[:LONGEST_ANCHOR], rel.lower() if rel else "", "a"))
-                    beside = node.prev or node.parent
-                    if beside is not None and beside.tag_id in inline:
-                        separate(node, href, inline)
-                node.unwrap(True)
-            elif kind == OUT:
-                node.decompose(False)
-            elif kind == HEADING:
-                parts.headings.append(node)
-            elif kind >= LINK:
-                self._link(node, number, kind, parts)
-            else:
-                self._rare(node, kind, parts)
-        links.reverse()
-        if tree.body is not None:
-            tree.body.merge_text_nodes()
-
-    def _link(self, node: LexborNode, number: int, kind: int, parts: PageParts) -> None:
-        """Record the links of an element, the last one first, as the walk goes backwards."""
-        attributes = node.attributes
-        rel = attributes.get("rel")
-        rel = rel.lower() if rel else ""
-        if kind == REFERENCE and rel and parts.add_reference(rel, attributes):
-            return
-        if kind == SCRIPT and "src" not in attributes:
-            parts.scripts.append(node.text_lexbor())
-        label = attributes.get("alt") or attributes.get("title") or ""
-        if label:
-            label = words(label, LONGEST_ANCHOR)
-            if kind == IMAGE:
-                parts.image, parts.image_label = node, label
-        element = self._link_elements.get(number)
-        if element is None:
-            return
-        links, name = parts.links, element.name
-        # As in Nutch: a GET request to the action of a POST form is rarely what the site expects.
-        is_post = name == "form" and (attributes.get("method") or "").strip().lower() == "post"
-        if kind == IMAGE and (srcset := attributes.get("srcset")):
-            widest = largest(srcset)
-            if widest and widest != attributes.get("src"):
-                links.append((widest, label, "", name))
-        for attribute in () if is_post else element.attributes:
-            href = attributes.get(attribute)
-            if href is not None:
-                links.append((href, label, rel, name))
-        if element.after == PIECE:
-            node.unwrap(True)
-        elif element.after == OUT:
-            node.decompose(False)
-
-    def _rare(self, node: LexborNode, kind: int, parts: PageParts) -> None:
-        """Handle the elements that occur only a few times on a page."""
-        if kind == META:
-            parts.add_meta(node, self._options.agents)
-        elif kind == TITLE:
-            if name_of(node.parent) != "svg":
-                parts.title = words(node.text_lexbor(), LONGEST_TITLE) or parts.title
-        elif kind == BASE:
-            href = node.attributes.get("href")
-            parts.base = parts.base if href is None else href
-        elif kind == ROOT:
-            attributes = node.attributes
-            parts.language = attributes.get("lang") or attributes.get("xml:lang") or ""
-
     def _base(self, tree: LexborHTMLParser, url: Url) -> Url:
         """Return the base URL of links: that of the first ``base`` element, which the walk may not have reached yet."""
         for node in () if tree.root is None else tree.root.css("base[href]"):
@@ -245,23 +125,26 @@ class HtmlReader:
                 return join(url, attributes["href"] or "") or url
         return url
 
-    def _main(self, markup: bytes, base: Url, encoding: str) -> tuple[str, str]:
+    def _main(self, markup: bytes, base: Url, encoding: str) -> MainContent:
         from scoter.parse.main import main_content
 
-        options = self._options
-        main = main_content(markup, options.extractor, markdown=options.markdown, base=base, encoding=encoding)
-        return main.text, main.markdown
+        return main_content(markup, markdown=self._options.markdown, base=base, encoding=encoding)
 
     def _outlinks(self, parts: PageParts, base: Url, refresh: Refresh | None) -> tuple[Outlink, ...]:
         joined, extras = self._joiner.join, self._extras
-        known = self._joiner.known(base)
+        known = in_origin, in_folder = self._joiner.known(base)
         absolute = self._joiner.absolute
         outlinks = [
             Outlink(target=target, anchor=anchor, rel=rel, kind=KINDS[name])
             if extras is None
             else Outlink(target=target, anchor=anchor, rel=rel, kind=KINDS[name], extra=extras[name])
             for href, anchor, rel, name in parts.links[:MOST_LINKS]
-            if (target := known.get(href) or absolute.get(href) or joined(base, href, known)) is not None
+            if (
+                target := base
+                if href[:1] == "#"
+                else in_origin.get(href) or in_folder.get(href) or absolute.get(href) or joined(base, href, known)
+            )
+            is not None
         ]
         if refresh is not None and not refresh.is_redirect:
             outlinks.append(Outlink(target=refresh.target, kind="refresh"))

@@ -15,8 +15,10 @@ from msgspec import Struct
 
 from scoter.core.url import Url
 from scoter.parse.html.elements import name_set
-from scoter.parse.main.inline import EM, STRONG, InlineWriter, clean, code_block
-from scoter.parse.main.tree import INLINE, TASK, Element, Node, Text
+from scoter.parse.main.inline import EM, STRONG, InlineNode, InlineWriter, code_block, inline_nodes
+from scoter.parse.main.names import about_tag
+from scoter.parse.main.nodes import Element, Line, Node, attribute
+from scoter.parse.main.tables import is_data, write_table
 
 NESTED: Final = 8
 _HEADINGS: Final = {f"h{level}": "#" * level for level in range(1, 7)}
@@ -24,11 +26,9 @@ _LISTS: Final = frozenset(("ul", "ol", "menu", "dir"))
 _LANGUAGE: Final = re.compile(r"(?:^|\s)(?:language|lang|highlight-source|brush:?|sourceCode)[-\s]\s*([\w+#.-]{1,30})")
 _HIGHLIGHTED: Final = re.compile(r"(?:^|\s)(?:highlight|hljs)[-\s]\s*([\w+#.-]{1,30})")  # by a class of its own
 _NO_LANGUAGE: Final = name_set("none default text plain plaintext nohighlight code block notranslate")
+_SHORT: Final = {"figcaption": EM, "caption": EM, "summary": STRONG, "dt": STRONG}
+_ITEM: Final = about_tag("li")
 _SHORT_TERM: Final = 200  # characters of a definition that is written next to its term
-MOST_COLUMNS: Final = 50
-_LONG: Final = 300  # characters; a longer cell suggests a layout table
-_PLACED: Final = name_set("table h1 h2 h3 h4 h5 h6 pre hr article section main form blockquote")
-_GROUPS: Final = frozenset(("thead", "tbody", "tfoot"))
 
 
 class MarkdownBlock(Struct):
@@ -60,19 +60,13 @@ class MarkdownWriter:
         return "\n\n".join(block.text for block, size in zip(out, sizes, strict=True) if size <= self._most)
 
     def _blocks(self, nodes: list[Node], out: list[MarkdownBlock]) -> None:
-        run: list[Node] = []
         for node in nodes:
-            if not isinstance(node, Element) or (node.tag in INLINE and not node.blocky):
-                run.append(node)
-                continue
-            if run:
-                self._paragraphs(run, out)
-                run = []
             if self._left <= 0:
                 return
-            self._block(node, out)
-        if run:
-            self._paragraphs(run, out)
+            if type(node) is Line:
+                self._paragraphs(inline_nodes([node]), out)
+            elif type(node) is Element:
+                self._block(node, out)
 
     def _block(self, node: Element, out: list[MarkdownBlock]) -> None:
         tag = node.tag
@@ -91,10 +85,8 @@ class MarkdownWriter:
         elif tag == "hr":
             if out and out[-1].kind != "hr":
                 self._add(out, "hr", "---")
-        elif tag in {"figcaption", "caption"} and not node.blocky:
-            self._paragraphs(node.children, out, EM)
-        elif tag in {"summary", "dt"} and not node.blocky:
-            self._paragraphs(node.children, out, STRONG)
+        elif tag in _SHORT and not any(type(child) is Element for child in node.children):
+            self._paragraphs(inline_nodes(node.children), out, _SHORT[tag])
         elif tag == "a" and not self._href and node.get("href"):
             self._link(node, out)
         elif tag == "li":
@@ -110,9 +102,7 @@ class MarkdownWriter:
         self._blocks(node.children, out)
         self._href, self._on_heading = "", False
 
-    def _paragraphs(self, run: list[Node], out: list[MarkdownBlock], bits: int = 0) -> None:
-        if self._left <= 0 or not any(type(node) is Element or _is_words(node) for node in run):
-            return
+    def _paragraphs(self, run: list[InlineNode], out: list[MarkdownBlock], bits: int = 0) -> None:
         found = self._lines.paragraphs(run, "" if self._on_heading else self._href, bits)
         for text in found:
             self._add(out, "p", text)
@@ -120,7 +110,7 @@ class MarkdownWriter:
             self._href = ""
 
     def _heading(self, node: Element, out: list[MarkdownBlock]) -> None:
-        if text := self._lines.line(node.children, self._href):
+        if text := self._lines.line(inline_nodes(node.children), self._href):
             self._href, self._on_heading = "", False
             if text.endswith("#"):  # a trailing # would close the heading
                 text = text[:-1] + "\\#"
@@ -134,10 +124,9 @@ class MarkdownWriter:
             elif type(child) is Element and items and child.tag in _LISTS:
                 # A list between the items of another belongs to the preceding item.
                 items[-1].children.append(child)
-                items[-1].blocky = True
-            elif type(child) is Element or _is_words(child):
-                items.append(Element("li", {}, [child], blocky=True))
-        step = -1 if "reversed" in node.attributes else 1
+            else:
+                items.append(Element("li", _ITEM, [child], size=1))
+        step = -1 if ' reversed="' in node.about.attributes else 1
         first = 1 if step > 0 else sum(item.size > 0 for item in items)
         self._items(items, out, ordered=node.tag == "ol", start=_count(node.get("start"), first), step=step)
 
@@ -161,7 +150,7 @@ class MarkdownWriter:
             sign = f"{number}{after} " if ordered else f"{after} "
             inner = self._inner(item.children, len(sign))
             if inner:
-                if inner[0].kind == "p" and (mark := item.get(TASK)) in ("x", " "):
+                if inner[0].kind == "p" and (mark := item.task):
                     inner[0].text = f"[{mark}] {inner[0].text}"
                 written.append((sign, inner))
                 number += step
@@ -187,7 +176,7 @@ class MarkdownWriter:
         for terms, meanings in _groups(node):
             if self._left <= 0:
                 break
-            words = [text for term in terms if (text := self._lines.line(term.children, bits=STRONG))]
+            words = [text for term in terms if (text := self._lines.line(inline_nodes(term.children), bits=STRONG))]
             inner = [block for meaning in meanings for block in self._inner(meaning.children, 2)]
             if words:
                 term_text = ", ".join(words)
@@ -217,16 +206,15 @@ class MarkdownWriter:
         return inner
 
     def _code(self, node: Element, out: list[MarkdownBlock], outside: str) -> None:
-        text = code_text(node)
-        if not text:
+        if not node.code:
             return
-        code = next((child for child in node.children if type(child) is Element and child.tag == "code"), node)
-        names = " ".join(filter(None, (code.get("class"), node.get("class"), outside)))
-        places = [part.get(name) for part in (code, node) for name in ("data-lang", "data-language")]
+        said = (node.about.attributes, node.task)  # of it, and of the code element in it
+        names = " ".join(filter(None, (*(attribute(each, "class") for each in reversed(said)), outside)))
+        places = [attribute(each, name) for each in reversed(said) for name in ("data-lang", "data-language")]
         declared = next(filter(None, (node.get("lang"), *places)), "")
         found = _LANGUAGE.search(names) or _HIGHLIGHTED.search(names)
         language = found[1] if found else declared if re.fullmatch(r"[\w+#.-]{1,30}", declared) else ""
-        self._add(out, "code", code_block(text, "" if language.lower() in _NO_LANGUAGE else language))
+        self._add(out, "code", code_block(node.code, "" if language.lower() in _NO_LANGUAGE else language))
 
     def _table(self, node: Element, out: list[MarkdownBlock]) -> None:
         if not is_data(node):
@@ -260,42 +248,21 @@ def _groups(node: Element) -> list[tuple[list[Element], list[Element]]]:
 
 def _only_code(node: Element) -> Element | None:
     """Return the ``pre`` that is an element's only content: the element may name the language."""
-    empty: list[Element] = []
     for _ in range(6):  # a figure with a table cell in it
-        inner: list[Node] = []
-        for child in node.children:
-            if type(child) is Element and not child.size:
-                empty.append(child)
-            elif type(child) is Element or _is_words(child):
-                inner.append(child)
-        if len(inner) != 1 or type(inner[0]) is not Element:
+        if any(type(child) is Line for child in node.children):
+            return None
+        inner = [child for child in node.children if type(child) is Element and (child.size or _has_image(child))]
+        if len(inner) != 1:
             return None
         node = inner[0]
         if node.tag == "pre":
-            return None if any(each.tag == "img" for child in empty for each in child.elements()) else node
+            return node
     return None
 
 
-def code_text(node: Element) -> str:
-    """Return code as displayed, without empty lines around it; each of its lines may be an element."""
-    parts: list[str] = []
-    todo: list[Node | None] = [*reversed(node.children)]  # None marks the end of a block
-    while todo:
-        here = todo.pop()
-        if type(here) is Text:
-            if here.kept and here.words:
-                parts.append(here.words)
-            continue
-        if type(here) is Element and here.tag in INLINE:
-            if here.tag == "br":
-                parts.append("\n")
-        elif parts and not parts[-1].endswith("\n"):
-            parts.append("\n")
-        if type(here) is Element:
-            if here.tag not in INLINE:
-                todo.append(None)
-            todo.extend(reversed(here.children))
-    return clean("".join(parts).replace("\r", "")).strip("\n").rstrip()
+def _has_image(node: Element) -> bool:
+    """Tell whether there is a line in an element without text."""
+    return any(type(child) is Line for each in node.elements() for child in each.children)
 
 
 def _count(text: str, otherwise: int) -> int:
@@ -306,81 +273,3 @@ def _count(text: str, otherwise: int) -> int:
 def _indented(text: str, first: str, rest: str) -> str:
     lines = text.split("\n")
     return "\n".join([first + lines[0], *(rest + line if line else "" for line in lines[1:])])
-
-
-def _is_words(node: Node) -> bool:
-    return type(node) is Text and bool(node.words.strip())
-
-
-def is_data(table: Element) -> bool:
-    """Tell whether a table holds data rather than layout."""
-    if table.get("role") in {"presentation", "none"}:
-        return False
-    rows = _rows(table)
-    cells = [cell for _, row in rows for cell in row]
-    if len(rows) < 2 or max((len(row) for _, row in rows), default=0) < 2:
-        return False
-    if any(inner.tag in _PLACED for cell in cells if cell.blocky for inner in cell.elements()):
-        return False
-    if any(cell.tag == "th" for cell in cells) or any(head for head, _ in rows):
-        return True
-    return all(cell.size <= _LONG for cell in cells)
-
-
-def write_table(table: Element, lines: InlineWriter, left: int) -> str:
-    """Return a data table in GitHub's Markdown, with as many rows as fit into ``left`` characters."""
-    rows = _rows(table)
-    written: list[list[str]] = []
-    below: dict[int, int] = {}  # columns covered by a cell of an earlier row: rows left
-    for _, row in rows:
-        cells: list[str] = []
-        for cell in row:
-            _fill(cells, below)
-            down = _number(cell.get("rowspan")) - 1
-            text = lines.cell(cell.children)
-            for _ in range(min(_number(cell.get("colspan")), MOST_COLUMNS - len(cells))):
-                if down:
-                    below[len(cells)] = down
-                cells.append(text)
-                text = ""
-        _fill(cells, below)
-        left -= sum(len(cell) + 3 for cell in cells)
-        if left < 0:
-            break
-        if any(cells):
-            written.append(cells)
-    if not written:
-        return ""
-    has_head = rows[0][0] or all(cell.tag == "th" for cell in rows[0][1])
-    if not has_head and any(cell.tag == "th" for _, row in rows for cell in row):
-        written.insert(0, [])  # it has row headers only
-    width = max(len(row) for row in written)
-    written[0] += [""] * (width - len(written[0]))
-    head, *body = [f"| {' | '.join(row)} |" for row in written]
-    return "\n".join([head, "|" + " --- |" * width, *body])
-
-
-def _fill(cells: list[str], below: dict[int, int]) -> None:
-    """Skip the columns covered by cells of earlier rows."""
-    while (reach := below.get(len(cells), 0)) and len(cells) < MOST_COLUMNS:
-        below[len(cells)] = reach - 1
-        cells.append("")
-
-
-def _rows(table: Element) -> list[tuple[bool, list[Element]]]:
-    """Return the rows, each with whether it belongs to the head, and its cells."""
-    found: list[tuple[bool, list[Element]]] = []
-    for group in table.children:
-        if type(group) is not Element:
-            continue
-        inside = group.children if group.tag in _GROUPS else [group]
-        for row in inside:
-            if type(row) is Element and row.tag == "tr":
-                cells = [cell for cell in row.children if type(cell) is Element and cell.tag in {"td", "th"}]
-                if cells:
-                    found.append((group.tag == "thead", cells))
-    return found
-
-
-def _number(text: str) -> int:
-    return min(int(text), MOST_COLUMNS) if text.isascii() and text.isdigit() and len(text) <= 5 and int(text) else 1

@@ -1,75 +1,86 @@
 """Extract the main content of a page.
 
-An article is found by its paragraphs (``article``); its text has no title, as the page has that. On other pages,
-resiliparse decides what is main content. It also writes the text of both. In the mode ``trafilatura``, that decides
-instead (``selection``), and the text is written from our tree (``plain``).
+What is left out is boilerplate by evidence, and where that is in doubt, the text stays:
 
-Resiliparse returns text, but Markdown needs to know which elements it came from. So every text of the page is passed to
-it with a marker, a character from the supplementary private use areas. The markers that come back identify the texts of
-the main content. Comparing words instead could not tell the same words in a menu and in a title apart.
+1. blocks that other pages of the host have, too (``repetition``), if the caller knows any
+2. elements that are boilerplate by what they are, or by their role, class or id (``boilerplate``)
+3. on a page that is an article: what is not among its paragraphs (``article``). Pages with code, with permalinks at
+   their headings, or with much text in tables and definition lists are no articles: their paragraphs are not all.
 
-Resiliparse 1.1 needs time proportional to depth times size (3,800 nested ``div`` around 200 KB of text: 5.5 s); the
-bounded depth of the tree limits that. It takes any list less than three elements deep for navigation, so everything is
-nested deeper. It puts no space between table cells, so one is added.
+If that leaves too little of the text that is not linked, step 3 is undone. Of pages that show next to nothing of their
+text without scripts, hidden elements or the text in their JSON-LD are read.
 """
 
 from __future__ import annotations
 
 import re
-from html import escape
-from importlib.util import find_spec
-from typing import Final, Literal, TypeAlias
+from html import unescape
+from typing import Final
+from unicodedata import is_normalized, normalize
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct
+from msgspec.json import decode
 
 from scoter.core.url import Url
-from scoter.errors import ConfigError
-from scoter.extras import install_command
 from scoter.parse.html.elements import name_set
 from scoter.parse.main.article import article
 from scoter.parse.main.blocks import MarkdownWriter
-from scoter.parse.main.boilerplate import main_part, with_title
+from scoter.parse.main.boilerplate import main_part, remove_first_links, remove_links, unlinked, with_title
+from scoter.parse.main.nodes import Element, Tree
 from scoter.parse.main.plain import plain_text
-from scoter.parse.main.selection import select
-from scoter.parse.main.tree import INLINE, Element, Text, read_tree
-
-Extractor: TypeAlias = Literal["none", "resiliparse", "trafilatura"]
+from scoter.parse.main.repetition import KnownBlocks, fingerprints, remove_repeated
+from scoter.parse.main.tree import MOST_TAGS, TreeReader, read_tree
 
 LARGEST_FACTOR: Final = 2
 """Maximum characters of Markdown per byte of markup."""
 _SPARE: Final = 1_000
-LEAST: Final = 0.25
-"""Share of the text that an extractor must keep for its result to be trusted."""
-_FIRST: Final = 0xF0000
-_MARKS: Final = re.compile("[\U000f0000-\U0010ffff]")
-_UNSHOWN: Final = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff]")  # the markers, and characters of icon fonts
-_SEEN: Final = ("class", "id", "role")
-# Blocks that keep their names. Others become div: lists would come back indented, figures not at all.
-_TOLD: Final = name_set(
-    "p h1 h2 h3 h4 h5 h6 pre blockquote table caption thead tbody tfoot tr td th main article section header"
+LEAST_KEPT: Final = 0.3
+"""Share of the text that an article must keep."""
+DOUBTFUL: Final = 0.4
+"""Share of the text that an article must keep so that it is not in doubt."""
+DENSE: Final = 0.03  # share of the text in code, tables and definition lists that makes a page no article
+SECTIONS: Final = 20
+SECTION: Final = 400
+_HALF: Final = 0.5  # headings are those of teasers if the article keeps less
+_SMALL: Final = 100  # characters of a menu within the content of other pages
+_HEADINGS: Final = name_set("h2 h3 h4 h5 h6")
+_DENSE_TAGS: Final = name_set("pre td dl")
+_LITTLE: Final = 500  # characters; a page that shows less may have its text in hidden elements
+_FAR_MORE: Final = 4
+_LD_JSON: Final = re.compile(
+    rb"<script\b[^<>]{0,300}ld\+json[^<>]{0,300}>(.*?)(?:</script|\Z)", re.DOTALL | re.IGNORECASE
 )
-_CELL_END: Final = re.compile("\t+ ?|\n (?! )")
-_EMPTY_LINES: Final = re.compile("\n{3,}")
+_BODY: Final = re.compile(rb'"articleBody"\s*+:\s*+("(?:[^"\\]++|\\.)*+")', re.DOTALL)
+_BREAKS: Final = re.compile(r"[\r\n]+")
+_NO_TAG: Final = re.compile(r"<(?![a-zA-Z/][^<>]{0,500}>)")
 
 
 class MainContent(Struct, frozen=True):
-    """The main content of a page as text, and as Markdown if requested."""
+    """The main content of a page as text, and as Markdown if requested.
+
+    ``kept`` is the share of the page's text without links that it has. It is ``doubtful`` if an article had little of
+    it, or so little that everything was kept instead. ``blocks`` are the fingerprints of the page's blocks, for
+    ``KnownBlocks``.
+    """
 
     text: str = ""
     markdown: str = ""
+    kept: float = 1.0
+    doubtful: bool = False
+    blocks: tuple[int, ...] = ()
 
 
 def main_content(
-    markup: bytes, extractor: Extractor, *, markdown: bool, base: Url, encoding: str = "utf-8"
+    markup: bytes, *, base: Url, markdown: bool = False, encoding: str = "utf-8", known: KnownBlocks | None = None
 ) -> MainContent:
     """Return the main content of an HTML page in UTF-8.
 
-    Links are relative to ``base``; their queries use ``encoding``, the page's original character encoding. Without an
-    extractor there is no text, and the Markdown covers what resiliparse finds.
+    Links are relative to ``base``; their queries use ``encoding``, the page's original character encoding. ``known``
+    is what other pages of the host have told about their blocks.
 
     >>> from scoter.core.url import canonical
     >>> page = b"<nav>Home</nav><main><h1>Seals</h1><p>Grey <b>seals</b> <a href='/eat'>eat</a> fish.</p></main>"
-    >>> found = main_content(page, "resiliparse", markdown=True, base=canonical("http://a.example/"))
+    >>> found = main_content(page, markdown=True, base=canonical("http://a.example/"))
     >>> found.text
     'Seals\\n\\nGrey seals eat fish.'
     >>> print(found.markdown)
@@ -77,98 +88,87 @@ def main_content(
     <BLANKLINE>
     Grey **seals** [eat](http://a.example/eat) fish.
     """
-    if extractor == "trafilatura":
-        body = read_tree(markup)
-        part = body if select(body, markup) else main_part(body)
-        text = plain_text(part)
-    elif extractor == "resiliparse" or markdown:
-        part = main_part(read_tree(markup))
-        elements = part.elements()
-        titles = [element for element in elements if element.tag == "h1" and element.size]
-        found = article(elements)
-        text = judge(found or part, is_clean=found is not None) if part.size else ""
-        part = with_title(found, titles) if found is not None else part
+    tree = _read(markup)
+    whole = unlinked(tree.body)
+    blocks = fingerprints(tree.body)
+    if known is not None:
+        remove_repeated(tree.body, known)
+    part = main_part(tree.body, is_technical=tree.is_technical)
+    size = unlinked(part)
+    doubtful = False
+    found: Element | None = None
+    titles: list[Element] = []
+    if not tree.is_technical and dense_size(part) < DENSE * part.size:
+        titles = [each for each in part.elements() if each.tag == "h1" and each.size]
+        remove_links(part)
+        found = article(part.elements())
+        if found is not None:
+            kept = unlinked(found) / max(1, size)
+            doubtful = kept < DOUBTFUL
+            if kept < LEAST_KEPT or (kept > _HALF and has_sections(part)) or code_size(found) < code_size(part):
+                found = None
+    if found is not None:
+        part = found
     else:
-        return MainContent()
-    written = MarkdownWriter(base, LARGEST_FACTOR * len(markup) + _SPARE, encoding).write(part) if markdown else ""
-    return MainContent(text if extractor != "none" else "", written)
-
-
-def require_extractor(extractor: Extractor, *, markdown: bool) -> None:
-    """Raise ``ConfigError`` unless the package that extracts the main content is installed."""
-    setting = "parse.markdown" if extractor == "none" else "parse.extractor"
-    package, extra = ("resiliparse", "text") if extractor != "trafilatura" else ("trafilatura", "trafilatura")
-    if (markdown or extractor != "none") and find_spec(package) is None:
-        raise ConfigError(
-            f"{setting} requires the package {package}, which is not installed",
-            where=setting,
-            hint=f"Install it with: {install_command(extra)}",
+        remove_first_links(part)
+        remove_links(part, _SMALL)
+    if b'"articleBody"' in markup:
+        told = _told(markup)
+        if told.size > _FAR_MORE * whole:
+            part = found = told
+    written = ""
+    if markdown:
+        written = MarkdownWriter(base, LARGEST_FACTOR * len(markup) + _SPARE, encoding).write(
+            part if found is None else with_title(found, titles)
         )
+    kept = min(1.0, unlinked(part) / whole) if whole else 1.0
+    return MainContent(_normal(plain_text(part)), _normal(written), kept, doubtful, blocks)
 
 
-def judge(part: Element, *, is_clean: bool) -> str:
-    """Mark the texts and images that resiliparse considers main content, and return the main text.
-
-    If the part ``is_clean``, all of it is main content.
-    """
-    from resiliparse.extract.html2text import extract_plain_text  # type: ignore[import-untyped]
-
-    marked: list[Text | Element] = []
-    pieces = ["<body><div><div><div>"]
-    _write(part, pieces, marked)
-    markup = "".join(pieces)
-    found = extract_plain_text(markup, main_content=not is_clean, list_bullets=False, links=False, alt_texts=False)
-    kept = {ord(mark) - _FIRST for mark in _MARKS.findall(found)}
-    left = sum(len(node.words) for number, node in enumerate(marked) if number in kept and type(node) is Text)
-    if left < LEAST * sum(len(node.words) for node in marked if type(node) is Text):
-        found = extract_plain_text(markup, main_content=False, list_bullets=False, links=False, alt_texts=False)
-        kept = set(range(len(marked)))
-    for number, node in enumerate(marked):
-        node.kept = number in kept
-    # It ends table cells of several lines with tabs, which otherwise occur only in code.
-    return _tidy(found if "<pre" in markup else _CELL_END.sub("\n", found))
+def _normal(text: str) -> str:
+    """Return text in the normal form in which nearly all of the web is written, and searched (NFC)."""
+    return text if is_normalized("NFC", text) else normalize("NFC", text)
 
 
-def _write(element: Element, pieces: list[str], marked: list[Text | Element], within: str = "") -> None:
-    """Write the minimal markup that an extractor needs: names, blocks, and marked texts."""
-    tag, attributes = element.tag, element.attributes
-    if tag == "img":
-        pieces.append(chr(_FIRST + len(marked)))
-        marked.append(element)
-        return
-    if tag in {"br", "hr"}:
-        pieces.append(f"<{tag}>")
-        return
-    named = [f' {name}="{escape(value)}"' for name in _SEEN if (value := attributes.get(name))] if attributes else []
-    if tag == "p" and within in {"td", "th"}:
-        tag = "span"  # otherwise a cell with one paragraph would get its own lines
-    written = ("span" if named else "") if tag in INLINE else tag if tag in _TOLD else "div"
-    if written:
-        pieces.append(f"<{written}{''.join(named)}>")
-    inside = tag if _is_one(element) else ""
-    for child in element.children:
-        if type(child) is Element:
-            _write(child, pieces, marked, inside)
-        elif type(child) is Text:
-            words = child.words
-            bare = words.lstrip()
-            if bare:
-                space = words[: len(words) - len(bare)]
-                pieces += [space, chr(_FIRST + len(marked)), escape(bare, quote=False)]
-                marked.append(child)
-            else:
-                pieces.append(words)
-    if written:
-        pieces.append(f"</{written}> " if tag in {"td", "th"} else f"</{written}>")
+def _read(markup: bytes) -> Tree:
+    """Read the tree of a page, with its hidden elements if it shows next to nothing without scripts."""
+    tree = read_tree(markup)
+    if tree.body.size < _LITTLE and tree.hidden_size > _FAR_MORE * tree.body.size:
+        return read_tree(markup, hidden=True)
+    return tree
 
 
-def _is_one(element: Element) -> bool:
-    """Tell whether an element has a single child, apart from white space."""
-    return sum(type(child) is not Text or not child.words.isspace() for child in element.children) == 1
+def _told(markup: bytes) -> Element:
+    """Return the longest text that the JSON-LD of a page has, for readers who do not see it in the page."""
+    longest = max((text for script in _LD_JSON.findall(markup) for text in _BODY.findall(script)), key=len, default=b"")
+    try:
+        text = decode(longest.replace(b"\n", rb"\n").replace(b"\r", b"").replace(b"\t", b" "), type=str)
+    except (DecodeError, UnicodeDecodeError):
+        text = ""
+    text = _NO_TAG.sub("&lt;", text if "<" in text else unescape(text))
+    reader = TreeReader("".join(f"<p>{line}</p>" for line in _BREAKS.split(text)), MOST_TAGS)
+    reader.read()
+    return reader.root
 
 
-def _tidy(text: str) -> str:
-    text = _UNSHOWN.sub("", text.replace("\xa0", " "))
-    # Line by line: a regular expression for trailing white space would be quadratic.
-    text = "\n".join([line.rstrip() for line in text.split("\n")])
-    return _EMPTY_LINES.sub("\n\n", text).strip("\n")
+def has_sections(part: Element) -> bool:
+    """Tell whether a part has so many headings that it is a reference rather than an article."""
+    headings = sum(each.tag in _HEADINGS and each.size > each.linked for each in part.elements())
+    return headings >= SECTIONS and headings * SECTION > unlinked(part)
+
+
+def code_size(part: Element) -> int:
+    return sum(len(each.code) for each in part.elements())
+
+
+def dense_size(part: Element) -> int:
+    """Return how much text is in code, tables and definition lists."""
+    size = 0
+    todo = [part]
+    while todo:
+        element = todo.pop()
+        if element.tag in _DENSE_TAGS:
+            size += element.size
+        else:
+            todo += [child for child in element.children if type(child) is Element]
+    return size

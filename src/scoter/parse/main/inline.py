@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from html import unescape
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import Struct
 
 from scoter.core.url import Url, join
 from scoter.parse.encoding import encode_query
-from scoter.parse.main.tree import INLINE, Element, Node
+from scoter.parse.main.names import about_tag
+from scoter.parse.main.nodes import Element, Line, Node, attribute, clean
 
 STRONG: Final = 1
 EM: Final = 2
@@ -41,11 +43,10 @@ _SPECIAL: Final = re.compile(r"[\\`*\[\]<~|_&]")
 _REFERENCE: Final = re.compile(r"&(?:#?\w{1,32};|\Z)")
 # Characters that would start a heading, list, quotation, rule or table delimiter row.
 _AT_START: Final = re.compile(r"(?:[>#]|[-+=](?=[-+=\s]|\Z)|:(?=-))|(\d{1,9})(?=[.)](?:\s|\Z))")
-_CONTROL: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\ue000-\uf8ff\U000f0000-\U0010ffff\u200b\ufeff]"
-)
 _RUNS: Final = re.compile("`+")
 _FENCE: Final = 3
+_EMPTY: Final = frozenset(("br", "img", "wbr"))
+_DEEPEST: Final = 32
 
 
 class InlinePiece(Struct):
@@ -54,6 +55,66 @@ class InlinePiece(Struct):
     text: str
     bits: int
     code: str = ""
+
+
+class Inline(Struct, eq=False):
+    """An inline element, with its attributes as written."""
+
+    tag: str
+    attributes: str = ""
+    children: list[InlineNode] = []
+
+    def get(self, name: str) -> str:
+        """Return an attribute's value, or an empty string."""
+        return attribute(self.attributes, name)
+
+    def text(self) -> str:
+        """Return its text with white space unchanged."""
+        return "".join(child if isinstance(child, str) else child.text() for child in self.children)
+
+
+InlineNode: TypeAlias = Inline | str
+
+
+def inline_nodes(nodes: list[Node]) -> list[InlineNode]:
+    """Return the inline content of nodes of the tree; blocks are set apart by spaces."""
+    found: list[InlineNode] = []
+    for node in nodes:
+        if found:
+            found.append(" ")
+        if type(node) is Line:
+            found += _parsed(node.parts)
+        elif isinstance(node, Element):
+            found += [node.code] if node.code else inline_nodes(node.children)
+    return found
+
+
+def _parsed(parts: list[str]) -> list[InlineNode]:
+    """Turn texts and tags into inline elements, at most ``_DEEPEST`` deep; a line may have only one of two tags."""
+    root: list[InlineNode] = []
+    here, above = root, list[tuple[str, list[InlineNode]]]()
+    for place, part in enumerate(parts):
+        if not place % 2:
+            if part:
+                here.append(unescape(part) if "&" in part else part)
+            continue
+        if part[:1] == "/":
+            name = part[1:]
+            if any(name == each for each, _ in above):
+                while True:
+                    opened, here = above.pop()
+                    if opened == name:
+                        break
+            continue
+        about = about_tag(part)
+        element = Inline(about.name, about.attributes)
+        here.append(element)
+        if about.name in _EMPTY:
+            continue
+        if len(above) < _DEEPEST:
+            above.append((about.name, here))
+            here = element.children
+    return root
 
 
 class InlineWriter:
@@ -65,7 +126,7 @@ class InlineWriter:
         self.left = left
         self._in_cell = False
 
-    def paragraphs(self, nodes: list[Node], href: str = "", bits: int = 0) -> list[str]:
+    def paragraphs(self, nodes: list[InlineNode], href: str = "", bits: int = 0) -> list[str]:
         """Return the paragraphs of inline content, split at double line breaks."""
         written = self._written(nodes, href, bits)
         if "\n" not in written:
@@ -73,18 +134,18 @@ class InlineWriter:
         paragraphs = re.split(r"\n{2,}", written)
         return ["\\\n".join(map(line_start, filter(None, each.split("\n")))) for each in paragraphs]
 
-    def line(self, nodes: list[Node], href: str = "", bits: int = 0) -> str:
+    def line(self, nodes: list[InlineNode], href: str = "", bits: int = 0) -> str:
         """Return inline content as one line."""
         return self._written(nodes, href, bits).replace("\n", " ").replace("  ", " ").strip()
 
-    def cell(self, nodes: list[Node]) -> str:
+    def cell(self, nodes: list[InlineNode]) -> str:
         """Return the content of a table cell."""
         self._in_cell = True
         text = self.line(nodes)
         self._in_cell = False
         return text
 
-    def _written(self, nodes: list[Node], href: str, bits: int) -> str:
+    def _written(self, nodes: list[InlineNode], href: str, bits: int) -> str:
         atoms: list[InlinePiece] = []
         for node in nodes:
             self._take(node, bits, atoms, linked=bool(href))
@@ -93,19 +154,23 @@ class InlineWriter:
             text = "\n\n".join(f"[{part}]({target})" for part in re.split(r"\n{2,}", text) if part)
         return text
 
-    def _take(self, node: Node, bits: int, atoms: list[InlinePiece], linked: bool) -> None:
-        if not isinstance(node, Element):
-            if node.kept and node.words:
-                _take_words(node.words, bits, atoms)
+    def _take(self, node: InlineNode, bits: int, atoms: list[InlinePiece], linked: bool) -> None:
+        if isinstance(node, str):
+            _take_words(node, bits, atoms)
             return
         tag = node.tag
         if tag == "br":
             atoms.append(InlinePiece(_BREAK, 0))
         elif tag == "img":
-            if node.kept and (image := self._image(node)):
+            if image := self._image(node):
                 if atoms and atoms[-1].text.startswith("!["):
                     _take_words(" ", bits, atoms)
                 atoms.append(InlinePiece(image, bits))
+        elif tag == "math":
+            if formula := " ".join(node.text().split()):
+                is_tex = node.attributes and "$" not in formula and "`" not in formula
+                tex = formula.replace("<", r"\lt ").replace("|", r"\vert ")
+                atoms.append(InlinePiece(f"${tex}$" if is_tex else escaped(formula), bits))
         elif tag in _CODE:
             self._take_code(node, bits, atoms, linked)
         elif tag == "a" and not linked and node.get("href"):
@@ -114,18 +179,13 @@ class InlineWriter:
             _take_words(small, bits, atoms)
         else:
             within = bits | _STYLES.get(tag, 0)
-            apart = node.blocky or tag not in INLINE
-            if apart:
-                _take_words(" ", bits, atoms)
             for child in node.children:
                 self._take(child, within, atoms, linked)
-            if apart:
-                _take_words(" ", bits, atoms)
 
-    def _take_code(self, node: Element, bits: int, atoms: list[InlinePiece], linked: bool) -> None:
-        inner = [child for child in node.children if type(child) is Element]
-        if len(inner) == 1 and inner[0].tag == "a" and len(node.children) == 1 and not linked:
-            self._take_link(inner[0], bits, atoms, code=True)
+    def _take_code(self, node: Inline, bits: int, atoms: list[InlinePiece], linked: bool) -> None:
+        inner = node.children[0] if len(node.children) == 1 else ""
+        if isinstance(inner, Inline) and inner.tag == "a" and not linked:
+            self._take_link(inner, bits, atoms, code=True)
             return
         text = _SPACE.sub(" ", clean(node.text()))
         code = text.strip()
@@ -144,7 +204,7 @@ class InlineWriter:
         span = code_span(text)
         return span.replace("|", "\\|") if self._in_cell else span
 
-    def _take_link(self, node: Element, bits: int, atoms: list[InlinePiece], code: bool = False) -> None:
+    def _take_link(self, node: Inline, bits: int, atoms: list[InlinePiece], code: bool = False) -> None:
         inside: list[InlinePiece] = []
         if code:
             words = _SPACE.sub(" ", clean(node.text())).strip()
@@ -167,13 +227,13 @@ class InlineWriter:
         if inside[-1].text[-1:].isspace():
             _take_words(" ", bits, atoms)
 
-    def _image(self, node: Element) -> str:
+    def _image(self, node: Inline) -> str:
         source = node.get("src")
         if not source or source.startswith("data:"):
             lazy = next((value for name in _LAZY if (value := node.get(name))), "")
             source = lazy or node.get("srcset").strip().split(" ")[0].rstrip(",")
         alt = " ".join(clean(node.get("alt")).split())
-        if node.get("width") in _TINY or node.get("height") in _TINY or (not alt and "alt" in node.attributes):
+        if node.get("width") in _TINY or node.get("height") in _TINY or (not alt and ' alt="' in node.attributes):
             return ""
         target = self._target(source)
         return f"![{escaped(alt)}]({target})" if target else ""
@@ -297,7 +357,7 @@ def _take_words(words: str, bits: int, atoms: list[InlinePiece]) -> None:
             atoms.append(InlinePiece(" ", bits))
 
 
-def _small(node: Element) -> str:
+def _small(node: Inline) -> str:
     """Return superscript or subscript digits as Unicode characters, if all have one."""
     text = node.text().strip()
     small = text.translate(_SUPER if node.tag == "sup" else _SUB)
@@ -333,11 +393,6 @@ def line_start(text: str) -> str:
     found = _AT_START.match(text)
     number = "" if found is None else found[1] or ""
     return text if found is None else f"{number}\\{text[len(number) :]}"
-
-
-def clean(text: str) -> str:
-    """Remove invisible characters: controls, and private-use characters of icon fonts."""
-    return _CONTROL.sub("", text)
 
 
 def code_span(text: str) -> str:

@@ -1,25 +1,11 @@
-"""One extraction, two renderings: with every extractor, the Markdown of a page says what its main text says."""
+"""Documentation keeps its code, tables, lists, headings and formulas, and loses what turns its pages."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests.effort import examples
-from tests.parse.main.rendering import BASE, squeezed, tokens, words
-from tests.parse.main.test_any_page import PAGE, TAGS, TEXT
-
-from scoter.parse.main import MainContent, main_content
-from scoter.parse.main.extraction import Extractor
-
-pytest.importorskip("trafilatura")
-EXTRACTORS: tuple[Extractor, ...] = ("resiliparse", "trafilatura")
-WORDS = ("Words that are the page, in sentences. " * 20).strip()
-LONG = f"<p>{WORDS}</p>"
-_ADDED = str.maketrans("", "", ":,")  # what the Markdown of a definition list puts between terms and meanings
+from tests.parse.main.rendering import main_of, squeezed, tokens, words
 
 DOCBOOK = """<!DOCTYPE html><html><head><title>5.2. Keeping Ponds</title></head><body id="docContent">
 <div class="navheader"><table summary="Navigation header"><tr><th colspan="3">5.2. Keeping Ponds</th></tr><tr>
@@ -80,123 +66,120 @@ class="sig-name">pond_open</span>(<a href="types.html"><span>Pond</span></a><spa
 <div class="sphinxsidebar" role="navigation"><h3>Contents</h3><ul><li><a href="#">Ponds</a></li></ul></div></div>
 <div class="footer">Created using Sphinx.</div></body></html>"""
 
-FAMILIES = {
-    "docbook": DOCBOOK.encode(),
-    "sphinx": SPHINX.encode(),
-    **{path.stem: path.read_bytes() for path in (Path(__file__).parent / "pages").glob("*.html")},
-}
+FAMILIES = {"docbook": DOCBOOK, "sphinx": SPHINX}
+WORDS = ("Words that are the page, in sentences. " * 20).strip()
+LONG = f"<p>{WORDS}</p>"
+_ADDED = str.maketrans("", "", ":,")  # what the Markdown of a definition list puts between terms and meanings
 
 
-def _extracted(page: bytes | str, extractor: Extractor) -> MainContent:
-    data = page.encode() if isinstance(page, str) else page
-    return main_content(data, extractor, markdown=True, base=BASE)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_markdown_of_documentation_says_what_its_text_says(family: str) -> None:
+    found = main_of(FAMILIES[family])
+
+    assert words(found.markdown).translate(_ADDED) == squeezed(found.text).translate(_ADDED)
+    assert found.kept > 0.9
 
 
-@pytest.mark.parametrize("extractor", EXTRACTORS)
-@pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_the_markdown_of_a_page_says_what_its_main_text_says(family: str, extractor: Extractor) -> None:
-    found = _extracted(FAMILIES[family], extractor)
-    said, text = words(found.markdown).translate(_ADDED), squeezed(found.text).translate(_ADDED)
-
-    assert text
-    if extractor == "resiliparse":
-        assert said.endswith(text)  # only the Markdown of an article has its title
-    else:
-        assert said == text
-
-
-@pytest.mark.parametrize("extractor", EXTRACTORS)
-@pytest.mark.parametrize("family", ["docbook", "sphinx"])
-def test_code_survives_in_markdown_and_text(family: str, extractor: Extractor) -> None:
-    page = FAMILIES[family].decode()
-    found = _extracted(page, extractor)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_code_survives_in_markdown_and_text(family: str) -> None:
+    page = FAMILIES[family]
+    found = main_of(page)
 
     blocks = [re.sub("<[^>]*>", "", block).replace("&gt;", ">") for block in re.findall("(?s)<pre.*?</pre>", page)]
-    assert len(blocks) == 2
     assert [token.content.strip() for token in tokens(found.markdown) if token.type == "fence"] == [
         block.strip() for block in blocks
     ]
     assert all(block.strip() in found.text for block in blocks)
 
 
-def test_trafilatura_selects_what_is_written() -> None:
-    found = _extracted(DOCBOOK, "trafilatura")
+def test_tables_lists_and_quotations_survive_but_not_what_turns_pages() -> None:
+    found = main_of(DOCBOOK)
 
+    assert found.markdown.startswith("## 5.2. Keeping Ponds\n\nA pond is created")
     assert "| `shade` | plant trees on the bank |\n| `reeds` |  |" in found.markdown
     assert "\nshade plant trees on the bank\nreeds\n" in found.text
     assert "> Whoever digs a pond" in found.markdown
     assert "- Ponds are dug in spring.\n- They are cleaned in autumn." in found.markdown
-    for navigation in ("Prev", "Next"):
-        assert navigation not in found.markdown
-        assert navigation not in found.text
+    assert "- **`--drain`**: Let the water out." in found.markdown
+    for navigation in ("Prev", "Up", "Next"):
+        assert f"[{navigation}]" not in found.markdown
 
 
-def test_white_space_between_inline_elements_is_kept_with_trafilatura() -> None:
-    found = _extracted(SPHINX, "trafilatura")
+def test_white_space_between_inline_elements_is_kept() -> None:
+    found = main_of(SPHINX)
 
     assert "int pond_open(Pond *pond)\n" in found.text
     assert "¶" not in found.text + found.markdown
 
 
-def test_images_stay_with_the_text_around_them() -> None:
-    page = f"""<body><nav><a href=/><img src=/logo.png alt=Logo></a></nav><article><h1>Seals</h1>{LONG}
-    <figure><img src=/seal.jpg alt=Seal><figcaption>A seal</figcaption></figure>{LONG}</article>
-    <div class=ads><a href=/buy><img src=/ad.png alt=Ad>Buy this now</a></div>"""
+def test_what_a_name_misleads_about_stays_if_it_is_most_of_the_text() -> None:
+    found = main_of(f"<div>Some words beside it.</div><div class='entry share'>{LONG}</div>")
 
-    found = _extracted(page, "trafilatura")
-
-    assert re.findall(r"!\[(\w+)\]", found.markdown) == ["Seal"]
+    assert WORDS in found.text
 
 
-def test_trafilatura_does_not_see_what_a_browser_hides() -> None:
-    page = f"<body><article><noscript><div></noscript>{LONG}<noscript><p>Enable scripts.</p></noscript></article>"
+@pytest.mark.parametrize(
+    ("markup", "text", "markdown"),
+    [
+        (
+            '<math><mi>x</mi><annotation encoding="application/x-tex">\\frac{1}{x}</annotation></math>',
+            "\\frac{1}{x}",
+            "$\\frac{1}{x}$",
+        ),
+        ('<math alttext="x^2"><msup><mi>x</mi><mn>2</mn></msup></math>', "x^2", "$x^2$"),
+        ("<math><mi>x</mi><mo>=</mo><mn>2</mn></math>", "x=2", "x=2"),
+        ('<img class="math" src="a.png" alt="a_{1}^2">', "a_{1}^2", "$a_{1}^2$"),
+        ('<script type="math/tex">a < b</script>', "a < b", "$a \\lt  b$"),
+    ],
+)
+def test_formulas_are_written_as_tex_where_the_page_has_it(markup: str, text: str, markdown: str) -> None:
+    found = main_of(f"<p>Since {markup} holds.</p>")
 
-    found = _extracted(page, "trafilatura")
-
-    assert found.text == found.markdown == WORDS
-
-
-def test_rare_ideographs_and_private_characters_are_no_markers() -> None:
-    rare = "\U00020003\U00020bb7野家, and more"
-    page = f"<body><nav>\U00020000 \U00020001 \U000f0001</nav><article>{LONG}<p>{rare}</p></article>"
-
-    found = _extracted(page, "trafilatura")
-
-    assert found.text == found.markdown == f"{WORDS}\n\n{rare}"
-
-
-@settings(max_examples=examples(60), deadline=None)
-@given(PAGE)
-def test_markdown_says_what_the_text_says_that_trafilatura_selects(page: str) -> None:
-    found = _extracted(page, "trafilatura")
-
-    assert words(found.markdown) == squeezed(found.text)
+    assert found.text == f"Since {text} holds."
+    assert found.markdown == f"Since {markdown} holds."
 
 
-@settings(max_examples=examples(60), deadline=None)
-@given(st.lists(st.one_of(TAGS, TEXT), max_size=40).map("".join))
-def test_any_order_of_tags_is_passed_to_trafilatura(page: str) -> None:
-    found = _extracted(page, "trafilatura")
+def test_figures_keep_their_captions_and_notes_their_text() -> None:
+    page = f"""<article><h1>Seals</h1>{LONG}<figure><img src=/seal.jpg alt=Seal><figcaption>A seal</figcaption></figure>
+    {LONG}<p>Born white.<sup><a href="#n1">1</a></sup></p>{LONG}<ol class=footnotes><li id=n1>As Holm wrote in 1986,
+    when nobody had seen one for years. <a href="#r1">↩</a></li></ol>{LONG}</article>"""
 
-    assert len(found.text) <= 2 * len(page.encode()) + 100
+    found = main_of(page)
 
-
-def test_code_in_a_figure_survives() -> None:
-    page = f"<body><article>{LONG}<figure class=highlight><pre>go home\n  now</pre></figure>{LONG}</article>"
-
-    found = _extracted(page, "trafilatura")
-
-    assert found.text == f"{WORDS}\n\ngo home\n  now\n\n{WORDS}"
-    assert found.markdown == f"{WORDS}\n\n```\ngo home\n  now\n```\n\n{WORDS}"
+    assert "![Seal](http://a.example/seal.jpg)\n\n*A seal*" in found.markdown
+    assert "Born white.\n" in found.text
+    assert "As Holm wrote in 1986, when nobody had seen one for years." in found.text
 
 
-def test_a_short_selection_from_a_longer_page_is_not_trusted() -> None:
-    # Trafilatura selects the last paragraph: a fifth of the page, so it does not look for more.
-    items = "".join(f"<li>Fix the leak number {n} in the northern bank of the pond.</li>" for n in range(7))
-    last = "A list of all releases is available, and so is a history of every change, in the archive of the pond."
-    page = f"<body><h2>Release 3</h2><ol>{items}</ol><p>{last} It is kept.</p>"
+def test_a_page_that_shows_nothing_without_scripts_is_read_with_its_hidden_elements() -> None:
+    assert WORDS in main_of(f"<body><div style='display:none'>{LONG}</div><p>Loading</p>").text
 
-    found = _extracted(page, "trafilatura")
 
-    assert found.text.startswith("Release 3\n\nFix the leak number 0 in the northern bank of the pond.\n")
-    assert found.text.endswith(f"number 6 in the northern bank of the pond.\n\n{last} It is kept.")
+def test_script_and_comment_are_no_text() -> None:
+    found = main_of(f"{LONG}<!-- <p>a</p> --><script>if (a < b) document.write('<p>x</p>')</script><p>End of it.</p>")
+
+    assert found.text == f"{WORDS}\n\nEnd of it."
+
+
+def test_section_whose_id_is_its_heading_is_no_boilerplate() -> None:
+    code = "<p><code>a</code> <code>b</code> <code>c</code></p>"
+    section = "<section id=skip-all-ponds><h2>Skip all ponds</h2><p>Use the option.</p></section>"
+
+    assert "Use the option." in main_of(f"<body>{'<p>Ponds hold water.</p>' * 20}{code}{section}").text
+
+
+def test_description_is_no_generator() -> None:
+    said = '<meta name="description" content="A Republican on the coast">'
+    paragraph = "<p>" + "Grey seals rest on the rocks, where they are safe. " * 12 + "</p>"
+    page = f"<head>{said}</head><body><div>{paragraph}{paragraph}</div><div><p>Weather</p><p>Tides</p></div>"
+
+    assert "Tides" not in main_of(page).text
+
+
+@pytest.mark.parametrize("place", ["first", "last", "beside"])
+def test_single_piece_of_code_of_an_article_stays(place: str) -> None:
+    paragraph = "<p>" + "Grey seals rest on the rocks, where they are safe. " * 12 + "</p>"
+    code = "<div class=box><pre>rest(seal)</pre></div>"
+    article = f"<div>{code * (place == 'first')}{paragraph}{paragraph}{code * (place == 'last')}</div>"
+
+    assert "rest(seal)" in main_of(f"<body>{article}<div><p>Weather</p>{code * (place == 'beside')}</div>").text
