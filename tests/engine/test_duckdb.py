@@ -81,9 +81,9 @@ def test_temporary_views_and_files_of_a_range_are_removed(engine: DuckDbEngine, 
     def job(inputs: Any) -> Any:
         made = engine.map_batches(inputs["new"], lambda batch: batch, SCHEMA)
         files = [path.name for path in (tmp_path / "engine").rglob("*.parquet") if path.parent.name[0] != "r"]
-        views = engine.ibis.con.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchone()
+        views = engine.connection.execute("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall()
         folders = [path.name for path in (tmp_path / "engine").rglob("range_of_key=*")]
-        seen.append((len(files), views[0], len(folders)))
+        seen.append((len(files), views[0][0], len(folders)))
         return made
 
     with new_table(tmp_path / "table") as made:
@@ -154,7 +154,7 @@ def test_range_that_does_not_fit_into_memory_is_split(tmp_path: Path, monkeypatc
     copy, sizes = DuckDbEngine._copy, list[int]()
 
     def copy_few(engine: DuckDbEngine, query: str, *others: Any) -> int:
-        count = engine.ibis.con.execute(f"SELECT count(*) FROM ({query})").fetchone()[0]
+        count = engine.connection.execute(f"SELECT count(*) FROM ({query})").fetchall()[0][0]
         sizes.append(count)
         if count > 300:
             raise OutOfMemory("too many rows")
@@ -324,3 +324,57 @@ def test_damage_after_the_first_rows_is_reported_while_reading(tmp_path: Path) -
         assert next(batches).num_rows
         with pytest.raises(UserError, match="a file is damaged"):
             list(batches)
+
+
+_CACHED = """
+import sys
+from datetime import datetime, UTC
+from pathlib import Path
+import pyarrow as pa
+from scoter.engine import file_source
+from scoter.engine.duckdb import DuckDbEngine
+from scoter.engine.portable import timestamp
+from scoter.store.tables.parquet import write_batches
+
+folder, year = Path(sys.argv[1]), int(sys.argv[2])
+schema = pa.schema([("url", pa.utf8()), ("at", pa.timestamp("us", tz="UTC"))])
+times = [datetime(each, 1, 1, tzinfo=UTC) for each in (2020, 2024, 2026)]
+write_batches(folder / "rows.parquet", schema, [pa.record_batch([["a", "b", "c"], times], schema=schema)])
+with DuckDbEngine(folder, 2**30) as engine:
+    for _ in range(year % 2):  # other names of views
+        engine.read(file_source(folder / "rows.parquet", schema))
+    rows = engine.read(file_source(folder / "rows.parquet", schema))
+    late = rows.filter(rows.at > timestamp(datetime(year, 6, 1, tzinfo=UTC))).order_by("url")
+    print([batch.column("url").to_pylist() for batch in engine.batches(late)], "ibis" in sys.modules)
+"""
+
+
+def test_query_of_an_earlier_command_is_run_without_ibis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    found = [
+        subprocess.run([sys.executable, "-c", _CACHED, str(tmp_path), year], capture_output=True, text=True, check=True)
+        for year in ("2022", "2022", "2019", "2025")
+    ]
+
+    assert [each.stdout.strip() for each in found] == [
+        "[['b', 'c']] True",
+        "[['b', 'c']] False",
+        "[['a', 'b', 'c']] False",
+        "[['c']] False",
+    ]
+
+
+def test_only_large_sources_use_several_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1, 2})
+    small = source(_pages(tmp_path / "small.parquet", 10))
+    large = source(_pages(tmp_path / "large.parquet", 1_000))
+    monkeypatch.setattr("scoter.engine.duckdb._FOR_THREADS", sources.survey(large).raw)
+    seen = []
+
+    with DuckDbEngine(tmp_path / "engine", 2**30) as engine:
+        for each in (small, large, small):
+            engine.read(each)
+            seen += engine.connection.execute("SELECT current_setting('threads')").fetchall()
+
+    assert seen == [(1,), (3,), (3,)]

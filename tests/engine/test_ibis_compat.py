@@ -19,10 +19,12 @@ LOADED = (
 
 
 def test_engine_loads_only_its_own_compiler() -> None:
-    opened = "DuckDbEngine(Path(tempfile.mkdtemp()), 2**30).close()"
-    imports = ("import tempfile", "from pathlib import Path", "from scoter.engine.duckdb import DuckDbEngine")
+    used = "DuckDbCompiler(duckdb.connect()).table('t', {'x': 'TEXT'})"
 
-    assert _printed(*imports, opened, LOADED) == "['base', 'duckdb']"
+    assert (
+        _printed("import duckdb", "from scoter.engine.duckdb_compiler import DuckDbCompiler", used, LOADED)
+        == "['base', 'duckdb']"
+    )
 
 
 def test_other_compilers_load_on_first_use() -> None:

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from fastwarc.warc import ArchiveIterator
-from warcio.checker import Checker  # type: ignore[import-untyped]
+from warcio.checker import Checker
 
 from scoter.core.reply import Exchange, Headers, Timings, Truncation
 from scoter.core.url import canonical

@@ -18,7 +18,8 @@ from scoter.batch.crawldir.segment import Segment
 from scoter.batch.jobs.mergesegs import mergesegs
 from scoter.config import Config
 from scoter.engine.duckdb import DuckDbEngine
-from scoter.export.corpus import CorpusOptions, corpus
+from scoter.export.corpus.job import corpus
+from scoter.export.corpus.judged import CorpusOptions
 from scoter.export.page_rows import ExportSource
 from scoter.live.content.log_files import LogFile, LogState, merge, write_part, write_state
 from scoter.live.content.log_rows import LOG

@@ -130,8 +130,7 @@ async def test_broken_cache_finds_nothing_and_counts_failures(tmp_path: Path) ->
 async def test_large_cache_shrinks_to_the_limit_when_reopened(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     with SqliteRobotsCache(path) as large:
-        for number in range(2_100):
-            large._put(f"o{number}", StoredRobots(b"x" * 10, NEVER))
+        large._put([(f"o{number}", StoredRobots(b"x" * 10, NEVER)) for number in range(2_100)])
 
     with SqliteRobotsCache(path, entries=10) as small:
         await small.put("last", StoredRobots(None, NEVER))

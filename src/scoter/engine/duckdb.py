@@ -5,23 +5,24 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import secrets
 import shutil
 import tempfile
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import duckdb
-import ibis
-import ibis.expr.operations as ops
 import pyarrow as pa
 from msgspec.structs import replace
 
 from scoter.core.display import size
-from scoter.engine.ibis_compat import arrow_schema, cast_batch, import_compilers_lazily, store_memtables
+from scoter.engine.batches import cast_batch
 from scoter.engine.monitor import JobProgress, read_batches, translate_errors
 from scoter.engine.port import BATCH, Job, Progress, Rows
 from scoter.engine.portable import named_timestamp
@@ -37,8 +38,11 @@ from scoter.engine.sources import (
     sample_step,
     survey,
 )
-from scoter.engine.sql import cast_sql, in_range_sql, quoted, range_number_sql, scan_sql
+from scoter.engine.sql import cast_sql, emptied, filled, in_range_sql, quoted, range_number_sql, scan_sql
+from scoter.engine.types import type_names
 from scoter.errors import OutOfMemory
+from scoter.plugins.query_cache import QUERIES
+from scoter.plugins.recorded import real, table, written
 from scoter.store.disk import Closing
 from scoter.store.tables import NewVersion
 from scoter.store.tables.parquet import RowGroupWriter, write_batches
@@ -56,6 +60,8 @@ _OVERHEAD = 2**28
 """Memory that DuckDB does not count: the interpreter and its libraries, Parquet writers, free memory of allocators."""
 _MEMORY_PER_THREAD = 2**27
 """The minimum that DuckDB's guide recommends."""
+_FOR_THREADS = 2**26
+"""Bytes of a source, uncompressed, from which a job uses several threads: on less they mostly wait for each other."""
 _ROW_GROUPS = 16
 """A row group takes at most this fraction of the memory before it is written, however long its texts are."""
 _DICTIONARY = 2**22
@@ -67,6 +73,8 @@ _MAX_SPLITS = 10
 _SAMPLE = 1_000
 _SETTINGS = (
     "SET GLOBAL TimeZone = 'UTC'",
+    # A name in a query must never mean a variable of Python.
+    "SET python_enable_replacements = false",
     # DuckDB computes progress only for its progress bar, and prints the bar unless told not to.
     "SET enable_progress_bar = true",
     "SET enable_progress_bar_print = false",
@@ -117,16 +125,19 @@ class DuckDbEngine(Closing):
         self._numbers = itertools.count(1)
         self._views: list[tuple[str, Path | None]] = []
         self._type_names: dict[Any, Mapping[str, str]] = {}
-        self._ibis_schemas: dict[Any, Any] = {}
+        # Nothing in an expression can look like the name of a view by chance, or on purpose.
+        self._prefix = f"t{secrets.token_hex(8)}_"
         self._own = own = max(memory_limit - _OVERHEAD, memory_limit // 2)
-        import_compilers_lazily()
-        self.ibis = ibis.duckdb.connect(
-            threads=threads or max(1, min(len(os.sched_getaffinity(0)), own // _MEMORY_PER_THREAD)),
-            memory_limit=f"{own // 2**20}MiB",
-            temp_directory=str(self._folder / "spill"),
-            # Otherwise a COPY keeps whole inputs in memory; queries that need an order say so.
-            preserve_insertion_order=False,
-            autoinstall_known_extensions=False,
+        self._more_threads = 0 if threads else min(len(os.sched_getaffinity(0)), own // _MEMORY_PER_THREAD)
+        self.connection = duckdb.connect(
+            config={
+                "threads": threads or 1,
+                "memory_limit": f"{own // 2**20}MiB",
+                "temp_directory": str(self._folder / "spill"),
+                # Otherwise a COPY keeps whole inputs in memory; queries that need an order say so.
+                "preserve_insertion_order": False,
+                "autoinstall_known_extensions": False,
+            }
         )
         for setting in _SETTINGS:
             self._run(setting)
@@ -136,19 +147,20 @@ class DuckDbEngine(Closing):
 
     def close(self) -> None:
         with suppress(duckdb.Error):  # already closed
-            self.ibis.con.interrupt()  # disconnect() would wait for a query that Ctrl-C left running
-        self.ibis.disconnect()
+            self.connection.interrupt()  # close() would wait for a query that Ctrl-C left running
+        self.connection.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def read(self, source: TableSource, *, positions: bool = False) -> Rows:
         source = replace(local_source(source), has_positions=positions)
         schema = source.columns
-        return self._view(schema, scan_sql(survey(source).uniform, self._types(schema), source.numbers()))
+        return self._view(schema, scan_sql(self._survey(source).uniform, self._types(schema), source.numbers()))
 
     def write(
         self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion, *, replaced: Path | None = None
     ) -> None:
-        surveys = {name: survey(local_source(each)) for name, each in inputs.items() if isinstance(each, TableSource)}
+        sources = {name: local_source(each) for name, each in inputs.items() if isinstance(each, TableSource)}
+        surveys = {name: self._survey(each) for name, each in sources.items()}
         times = {name: each for name, each in inputs.items() if isinstance(each, datetime)}
         edges = self._edges(list(surveys.values()))
         unsorted = sum(not each.source.is_sorted for each in surveys.values()) if edges else 0
@@ -196,7 +208,7 @@ class DuckDbEngine(Closing):
         rows, _ = self._row_group(row_bytes)
         with (
             translate_errors(self._folder),
-            self.ibis.con.cursor() as cursor,
+            self.connection.cursor() as cursor,
             run.progress.watch(cursor),
             RowGroupWriter(file, own, rows, plain=_DISTINCT) as into,
         ):
@@ -225,13 +237,13 @@ class DuckDbEngine(Closing):
     ) -> int:
         progress = JobProgress(self._progress, 1)
         return self._copy(
-            self._compiled(rows), schema, file, order, progress, compression="lz4" if is_temporary else "zstd"
+            self._compiled(rows)[0], schema, file, order, progress, compression="lz4" if is_temporary else "zstd"
         )
 
     def batches(self, rows: Rows, size: int = BATCH) -> Iterator[Any]:
-        sql, schema = self._compiled(rows), arrow_schema(rows)
+        sql, schema = self._compiled(rows)
         # Use a separate connection: another query on the same one would end this result.
-        with translate_errors(self._folder), self.ibis.con.cursor() as cursor:
+        with translate_errors(self._folder), self.connection.cursor() as cursor:
             try:
                 for batch in read_batches(cursor.execute(sql).to_arrow_reader(size)):
                     yield cast_batch(batch, schema)
@@ -241,6 +253,14 @@ class DuckDbEngine(Closing):
 
     def map_batches(self, rows: Rows, function: Callable[[Any], Any], schema: Any) -> Rows:
         return self._store_batches((function(batch) for batch in self.batches(rows)), schema)
+
+    def _survey(self, source: TableSource) -> SourceSurvey:
+        """Survey a source; from the first large one on, use several threads."""
+        found = survey(source)
+        if self._more_threads > 1 and found.raw >= _FOR_THREADS:
+            self._run(f"SET threads = {self._more_threads}")
+            self._more_threads = 0
+        return found
 
     def _edges(self, surveys: Sequence[SourceSurvey]) -> list[str]:
         """Return the keys at which to cut the inputs of a job into ranges."""
@@ -266,7 +286,7 @@ class DuckDbEngine(Closing):
         # Rows wait in memory, uncounted, until so many are there to be written to their partitions.
         waiting = self._own // _ROW_GROUPS // (survey.row_bytes + _ROW_BYTES)
         self._run(f"SET partitioned_write_flush_threshold = {max(_MIN_WAITING, min(waiting, _MAX_WAITING))}")
-        with progress.watch(self.ibis.con):
+        with progress.watch(self.connection):
             self._run(
                 f"COPY (SELECT *, {range_number_sql(edges)} AS {_RANGE} FROM ({scan})) TO {quoted(str(folder))}"
                 f" (FORMAT parquet, COMPRESSION lz4, PARTITION_BY {_RANGE}, OVERWRITE_OR_IGNORE,"
@@ -292,8 +312,10 @@ class DuckDbEngine(Closing):
         known = _QUERIES.setdefault(job, {})
         if key not in known:
             before = len(self._views)
-            tables = {name: self._table(_INPUT + name, each.source.columns) for name, each in surveys.items()}
-            query = self._compiled(job({**tables, **{name: named_timestamp(_INPUT + name) for name in times}}))
+            tables = {
+                name: self._table(_INPUT + name, each.source.columns, is_fixed=True) for name, each in surveys.items()
+            }
+            query, _ = self._compiled(job({**tables, **{name: named_timestamp(_INPUT + name) for name in times}}))
             if len(self._views) > before:
                 return query  # it reads a view that was created for this run only
             known[key] = query
@@ -303,9 +325,7 @@ class DuckDbEngine(Closing):
         """Return the columns of a schema with their DuckDB types."""
         known = self._type_names.get(schema)
         if known is None:
-            spelled = self.ibis.compiler.type_mapper.to_string
-            known = {name: spelled(kind) for name, kind in ibis.Schema.from_pyarrow(schema).items()}
-            self._type_names[schema] = known
+            known = self._type_names[schema] = type_names(schema)
         return known
 
     def _view(self, schema: Any, sql: str, file: Path | None = None) -> Rows:
@@ -313,14 +333,17 @@ class DuckDbEngine(Closing):
         self._create(name, sql, file)
         return self._table(name, schema)
 
-    def _table(self, name: str, schema: Any) -> Rows:
+    def _table(self, name: str, schema: Any, *, is_fixed: bool = False) -> Rows:
         """Return a view as an expression; its columns are passed in, since Ibis would query DuckDB for them."""
-        columns = self._ibis_schemas.get(schema)
-        if columns is None:
-            read = self.ibis.compiler.type_mapper.from_string
-            columns = ibis.schema({column: read(kind) for column, kind in self._types(schema).items()})
-            self._ibis_schemas[schema] = columns
-        return ops.DatabaseTable(name, schema=columns, source=self.ibis, namespace=ops.Namespace()).to_expr()
+        types = self._types(schema)
+        return table(name, types, is_fixed=is_fixed, make=lambda: self._compiler.table(name, types))
+
+    @cached_property
+    def _compiler(self) -> Any:
+        """What makes SQL of expressions; loaded only for those that are not in the cache."""
+        from scoter.engine.duckdb_compiler import DuckDbCompiler
+
+        return DuckDbCompiler(self.connection)
 
     def _create(self, name: str, sql: str, file: Path | None = None) -> None:
         self._run(f"CREATE VIEW {name} AS {sql}")
@@ -336,7 +359,7 @@ class DuckDbEngine(Closing):
             while len(self._views) > before:
                 name, file = self._views.pop()
                 with suppress(duckdb.Error, OSError):  # leftovers are removed with the engine's folder
-                    self.ibis.con.execute(f"DROP VIEW {name}")
+                    self.connection.execute(f"DROP VIEW {name}")
                     if file is not None:
                         file.unlink()
 
@@ -359,7 +382,7 @@ class DuckDbEngine(Closing):
         ordered = f"{wanted} ORDER BY {', '.join(order)}" if order else wanted
         rows, most = self._row_group(row_bytes)
         try:
-            with progress.watch(self.ibis.con):
+            with progress.watch(self.connection):
                 return int(
                     self._run(
                         f"COPY ({ordered}) TO {quoted(str(file))}"
@@ -377,13 +400,21 @@ class DuckDbEngine(Closing):
         most = min(self._own // _ROW_GROUPS, ROW_GROUP_BYTES)
         return max(_VECTOR, min(ROW_GROUP, most // (row_bytes + _ROW_BYTES))), most
 
-    def _compiled(self, rows: Rows) -> str:
-        # DuckDB flattens selects itself, and Ibis spends a third of its time on it; Spark needs it.
-        before, ibis.options.sql.fuse_selects = ibis.options.sql.fuse_selects, False
-        try:
-            return str(self.ibis.compile(store_memtables(rows, self._store_batches)))
-        finally:
-            ibis.options.sql.fuse_selects = before
+    def _compiled(self, rows: Rows) -> tuple[str, Any]:
+        """Return the SQL of an expression and the schema of its result."""
+        query = written(rows)
+        known = None if query is None else QUERIES.get(query.digest)
+        if query is not None and known is not None:
+            sql = filled(known["sql"], known["token"], [each.name for each in query.tables], query.times)
+            return sql, pa.ipc.read_schema(pa.py_buffer(b64decode(known["schema"])))
+        views, token = len(self._views), secrets.token_hex(8)
+        times = () if query is None else query.times
+        sql, schema = self._compiler.compile(real(rows), self._store_batches, times, token)
+        names = [] if query is None else [each.name for each in query.tables]
+        if query is not None and len(self._views) == views:  # otherwise it reads a view that only this run has
+            encoded = b64encode(schema.serialize().to_pybytes()).decode()
+            QUERIES.put(query.digest, {"sql": emptied(sql, token, names), "token": token, "schema": encoded})
+        return filled(sql, token, names, times), schema
 
     def _store_batches(self, batches: Iterable[Any], schema: Any) -> Rows:
         """Write record batches to a temporary file and return its rows."""
@@ -392,8 +423,8 @@ class DuckDbEngine(Closing):
         return self._view(schema, scan_sql([UniformFiles((str(file),))], self._types(schema)), file)
 
     def _new_name(self) -> str:
-        return f"t{next(self._numbers)}"
+        return f"{self._prefix}{next(self._numbers)}_"
 
     def _run(self, sql: str) -> Any:
         with translate_errors(self._folder):
-            return self.ibis.con.execute(sql)
+            return self.connection.execute(sql)

@@ -22,7 +22,7 @@ FOLDER = "scoter-environment"
 """The name under which Spark unpacks the archive in an executor's working directory."""
 _OWN = "scoter"
 _ON_CLUSTER = frozenset({"pyspark", "py4j"})
-_EXTRAS = frozenset({"documents", "geoip", "language", "s3", "text", "trafilatura"})
+_EXTRAS = frozenset({"documents", "geoip", "language", "s3"})
 """Of Scoter's extras, those with which executors fetch, parse and reach a store."""
 _STORES = ("adlfs", "gcsfs")  # other stores, which no extra names
 _NAME = re.compile(r"[A-Za-z0-9._-]+")

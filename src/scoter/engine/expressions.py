@@ -15,17 +15,16 @@ from functools import reduce
 from operator import methodcaller
 from typing import Any, TypeAlias, assert_never
 
-import ibis
 import pyarrow as pa
 
 from scoter.core.expr import Typed, ValueType
 from scoter.core.expr.rows import value_of
 from scoter.core.expr.types import Apply, ColumnRef, ConstantValue
 from scoter.core.pattern import LONGEST_TEXT, Pattern
-from scoter.engine.ibis_compat import arrow_schema
 from scoter.engine.port import Engine, Rows
 from scoter.engine.portable import Value as Expression
 from scoter.engine.portable import double, micros, ratio, timestamp
+from scoter.plugins.recorded import ibis
 
 _MICROS = timedelta(microseconds=1)
 _SECOND = 1_000_000
@@ -208,6 +207,8 @@ def _search_rows(engine: Engine, rows: Rows, patterns: Sequence[tuple[Typed, Pat
     """Return rows with a boolean column per pattern: whether its text contains a match."""
     numbers = range(len(patterns))
     texts = {_TEXT.format(number): condition(rows, patterns[number][0], now) for number in numbers}
+    from scoter.engine.ibis_compat import arrow_schema
+
     kept = arrow_schema(rows)
     schema = pa.schema([*kept, *((_FOUND.format(number), pa.bool_()) for number in numbers)])
 

@@ -1,4 +1,4 @@
-"""What both engines need of Ibis: fewer imports, tables written in an expression, and exact output types."""
+"""What both engines need of Ibis: fewer imports, tables written in an expression, and output types."""
 
 from __future__ import annotations
 
@@ -61,17 +61,3 @@ def arrow_schema(rows: Rows) -> Any:
     return pa.schema(
         [(name, _TIME if kind.is_timestamp() else kind.to_pyarrow()) for name, kind in rows.schema().items()]
     )
-
-
-def cast_batch(batch: Any, schema: Any) -> Any:
-    """Return a record batch with the types of a schema that has the same columns.
-
-    DuckDB takes ``x + 0.5`` for a decimal where Ibis says double, and Spark's times have no zone.
-    """
-    if batch.schema.equals(schema):
-        return batch
-    columns = [
-        column if column.type == field.type else column.cast(field.type)
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)

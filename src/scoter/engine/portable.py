@@ -21,10 +21,9 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-import ibis
-import ibis.expr.datatypes as kinds
-
 from scoter.engine.port import Rows
+from scoter.plugins import recorded
+from scoter.plugins.recorded import ibis, kinds
 
 Value: TypeAlias = Any
 """An Ibis column or scalar expression."""
@@ -73,7 +72,7 @@ def micros(time: Value) -> Value:
 
 def timestamp(time: datetime) -> Value:
     """Return a time literal."""
-    return ibis.literal(time.astimezone(UTC), type=_TIME)
+    return recorded.time(time)
 
 
 @lru_cache(maxsize=64)

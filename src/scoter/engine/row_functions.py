@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from scoter import errors
-from scoter.engine.ibis_compat import cast_batch
+from scoter.engine.batches import cast_batch
 from scoter.errors import UserError
 from scoter.plugins import pickles
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from scoter.engine.monitor import CtrlC, is_interrupt, read_batches, watch_ctrl_c
 from scoter.engine.sources import read_footer
 from scoter.engine.sql import live_sql, quoted, quoted_name
+from scoter.engine.types import type_names
 from scoter.errors import UsageError, UserError
 
 _BATCH = 8_192
@@ -185,9 +186,7 @@ def view_query(
     ``added`` are text columns in front: name → SQL expression over ``_file``, the path of the row's file. ``replaced``
     are the files with the positions of rows to leave out.
     """
-    connection.register("shape", schema.empty_table())
-    wanted = {row[0]: row[1] for row in connection.execute("DESCRIBE SELECT * FROM shape").fetchall()}
-    connection.unregister("shape")
+    wanted = type_names(schema)
     if not files:
         absent = [
             f"NULL::{kind} AS {quoted_name(name)}"

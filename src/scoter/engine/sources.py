@@ -13,6 +13,7 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -314,13 +315,30 @@ def _every(group: RowGroup, step: int) -> Iterator[str]:
     yield from keys.take(pa.array(range(0, len(keys), step), pa.int64())).drop_null().to_pylist()
 
 
+def read_row_groups(file: str, names: Sequence[str]) -> Iterator[Any]:
+    """Yield the row groups of a Parquet file, with the columns of these names that it has."""
+    with open_parquet(file) as opened:
+        wanted = [name for name in names if name in opened.schema_arrow.names]
+        for number in range(opened.num_row_groups):
+            with _damage(file):
+                group = opened.read_row_group(number, columns=wanted)
+            yield group
+
+
 def open_parquet(file: str) -> Any:
     """Open a Parquet file at a path or URL; raise with its name if it is damaged."""
-    try:
+    with _damage(file):
         if not is_url(copied := copied_file(file)):
             return pq.ParquetFile(copied)
         client, key = client_of(file)
         return pq.ParquetFile(client.arrow_path(key), filesystem=client.filesystem)
+
+
+@contextmanager
+def _damage(file: str) -> Iterator[None]:
+    """Raise errors of reading a file with its name."""
+    try:
+        yield
     except pa.ArrowInvalid as failure:
         text = str(failure).partition("\n")[0]
         raise UserError(f"the file is damaged: {text}", where=file) from failure

@@ -24,7 +24,8 @@ import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from scoter.engine.ibis_compat import arrow_schema, cast_batch, store_memtables
+from scoter.engine.batches import cast_batch
+from scoter.engine.ibis_compat import arrow_schema, store_memtables
 from scoter.engine.port import BATCH, Job, Progress, Rows
 from scoter.engine.portable import timestamp
 from scoter.engine.row_functions import raise_sent_error, row_mapper, sent, task_runner

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from scoter.engine.ibis_compat import cast_batch
+from scoter.engine.batches import cast_batch
 from scoter.engine.row_functions import Mapper, sent
 from scoter.engine.sources import KEY, RowGroup, SourceSurvey, open_parquet, stored_name
 from scoter.errors import UserError

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from scoter.engine.sources import STORED_FILE, STORED_ROW, UniformFiles, stored_name
+from scoter.engine.types import type_names
 
 
 def quoted(text: str) -> str:
@@ -123,3 +126,53 @@ def in_range_sql(edges: Sequence[str], number: int) -> str:
     if number < len(edges):
         limits.append(f"key < {quoted(edges[number])}")
     return " AND ".join(limits) or "true"
+
+
+def rows_sql(rows: Iterable[Mapping[str, Any]], schema: Any) -> str:
+    """Return a query for a few rows of texts, numbers, truths and times, in order.
+
+    An Arrow table could be registered instead, but for that DuckDB imports pandas where it is installed.
+
+    >>> import pyarrow as pa
+    >>> print(rows_sql([{"x": "it's"}], pa.schema([("x", pa.utf8())])))
+    SELECT CAST("x" AS TEXT) AS "x" FROM (VALUES ('it''s')) AS t("x")
+    """
+    columns = {quoted_name(name): kind for name, kind in type_names(schema).items()}
+    values = ", ".join(f"({', '.join(_literal(row.get(name)) for name in schema.names)})" for row in rows)
+    wanted = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in columns.items())
+    if not values:
+        return scan_sql([], type_names(schema))
+    return f"SELECT {wanted} FROM (VALUES {values}) AS t({', '.join(columns)})"
+
+
+def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime):
+        return quoted(value.isoformat())
+    return quoted(value) if isinstance(value, str) else str(value)
+
+
+def emptied(sql: str, token: str, names: Sequence[str]) -> str:
+    """Return a query with places instead of the names of tables; ``token`` must not occur in it by chance.
+
+    >>> emptied('SELECT x FROM "t5_"', "c0ffee", ["t5_"])
+    'SELECT x FROM "table_c0ffee_0_"'
+    """
+    for number, name in enumerate(names):
+        sql = sql.replace(name, f"table_{token}_{number}_")
+    return sql
+
+
+def filled(sql: str, token: str, names: Sequence[str], times: Sequence[datetime]) -> str:
+    """Return a query with names of tables and with times in their places.
+
+    >>> filled('SELECT x FROM "table_c0ffee_0_"', "c0ffee", ["t7_"], [])
+    'SELECT x FROM "t7_"'
+    """
+
+    def put(place: re.Match[str]) -> str:
+        return names[int(place[1])] if place[1] else f"CAST({quoted(times[int(place[2])].isoformat())} AS TIMESTAMPTZ)"
+
+    # DuckDB's names of functions are written in capitals.
+    return re.sub(rf"table_{token}_(\d+)_|time_{token}_(\d+)_\(\)", put, sql, flags=re.IGNORECASE)

@@ -14,9 +14,11 @@ The point's setting (``Point.chain``) lists the active plug-ins, in order.
 
 Modules:
 
-- ``points``   the extension points, one Protocol each
-- ``loading``  finds plug-ins, checks them, and creates them
-- ``pickles``  sends functions that hold plug-ins to other processes
+- ``points``       the extension points, one Protocol each
+- ``loading``      finds plug-ins, checks them, and creates them
+- ``pickles``      sends functions that hold plug-ins to other processes
+- ``recorded``     expressions of Ibis that are recorded, and built only when needed
+- ``query_cache``  compiled queries, stored for later commands
 """
 
 from scoter.core.chain import Scope, UrlFilter, UrlNormalizer
@@ -30,6 +32,7 @@ from scoter.plugins.loading import (
     find_by_full_name,
     installed,
     names_by_key,
+    preload,
 )
 from scoter.plugins.points import (
     POINTS,
@@ -87,4 +90,5 @@ __all__ = [
     "find_by_full_name",
     "installed",
     "names_by_key",
+    "preload",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -174,6 +174,15 @@ def chain(name: str, config: Config) -> tuple[tuple[str, Any], ...]:
     if twice is not None:
         raise ConfigError(f"{twice!r} is listed twice", where=point.chain, hint="List each plug-in once.")
     return tuple((each, find(point, each).make(config)) for each in names)
+
+
+def preload(names: Iterable[str], config: Config) -> None:
+    """Import the active plug-ins of points before this process forks others, which then share the modules."""
+    for name in names:
+        point = POINTS[name]
+        with suppress(PluginError):  # reported when they are made
+            for each in active(point, config):
+                find(point, each).load()
 
 
 def _misfits(point: Point, found: Any) -> list[str]:

@@ -1,7 +1,8 @@
 """A robots.txt cache that several processes share through a SQLite file.
 
 It drops expired entries, and the oldest ones when it is full. A put has reached the kernel when it returns, so a
-killed process loses nothing. It is only a cache: if the disk fails, lookups find nothing and the crawl continues.
+killed process loses nothing; puts of the same few milliseconds share one transaction in one thread. It is only a cache:
+if the disk fails, lookups find nothing and the crawl continues.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from scoter.store.sqlite_file import SqliteKind, connect, open_sqlite
 
 ENTRIES = 200_000
 BYTES = 256 * 2**20
+_WAIT = 0.005  # seconds in which puts are collected
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS robots (
@@ -59,6 +61,8 @@ class SqliteRobotsCache(Closing):
         self._size = size
         self._clock = clock
         self._writing = threading.Lock()
+        self._collected: list[tuple[str, StoredRobots]] = []
+        self._write: asyncio.Task[None] | None = None
         self._puts = 0
         self._put_bytes = 0
         self.failures = 0
@@ -91,16 +95,26 @@ class SqliteRobotsCache(Closing):
 
     async def put(self, origin: str, stored: StoredRobots) -> None:
         """Store the entry of an origin for all processes."""
-        await asyncio.to_thread(self._put, origin, stored)
+        self._collected.append((origin, stored))
+        if self._write is None:
+            self._write = asyncio.create_task(self._write_collected())
+        await asyncio.shield(self._write)
 
-    def _put(self, origin: str, stored: StoredRobots) -> None:
-        cost = len(origin) + stored.size
+    async def _write_collected(self) -> None:
+        try:
+            await asyncio.sleep(_WAIT)
+        finally:
+            entries, self._collected, self._write = self._collected, [], None
+        await asyncio.to_thread(self._put, entries)
+
+    def _put(self, entries: Sequence[tuple[str, StoredRobots]]) -> None:
+        rows = [(origin, each.expires, len(origin) + each.size, each.body) for origin, each in entries]
         with self._writing:
             try:
                 self._writer.execute("BEGIN IMMEDIATE")
-                self._writer.execute(_PUT, (origin, stored.expires, cost, stored.body))
-                self._puts += 1
-                self._put_bytes += cost
+                self._writer.executemany(_PUT, rows)
+                self._puts += len(rows)
+                self._put_bytes += sum(cost for _, _, cost, _ in rows)
                 if self._puts > self._entries // 16 or self._put_bytes > self._size // 16:
                     self._tidy()
                 self._writer.execute("COMMIT")

@@ -270,7 +270,7 @@ class RowGroupWriter:
     def __exit__(self, kind: type[BaseException] | None, _: object, __: object) -> None:
         try:
             if kind is None:
-                self._flush()
+                self.end_group()
         finally:
             with suppress(OSError) if kind is not None else disk_errors("write the file", self._file):
                 self._writer.close()
@@ -286,10 +286,11 @@ class RowGroupWriter:
             self._pending.append(piece)
             self._pending_rows += piece.num_rows
             if self._pending_rows == self._group_rows:
-                self._flush()
+                self.end_group()
         self.rows += batch.num_rows
 
-    def _flush(self) -> None:
+    def end_group(self) -> None:
+        """Write the rows that wait as a row group."""
         if self._pending:
             table = pa.Table.from_batches(self._pending, self._schema)
             self._pending, self._pending_rows = [], 0
