@@ -6,4 +6,5 @@
 - ``quality``  recall and rank of the right pages, next to SQLite FTS5
 - ``speed``    the cost of processes and queries
 - ``plain``    the peer: tantivy alone
+- ``documentation/``  success on real documentation, next to three peers
 """

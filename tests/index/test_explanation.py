@@ -44,6 +44,7 @@ def test_parts_say_which_field_has_which_term(folder: Path) -> None:
         ("seals", "title", "seal", 1),
         ("seals", "content", "seal", 2),
         ("winter", "content", "winter", 1),
+        ("seals winter", "content", "seal winter", 1),
     ]
     assert all(part.idf > 0 and part.length > 0 and part.average_length > 0 for part in why.parts)
 

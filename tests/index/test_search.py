@@ -70,6 +70,16 @@ QUERIES = [
     ("after:2026-02 before:2026-04", ["http://a.org/seals"]),
     ("after:2026-04", []),
     ("GREY SEALS", ["http://a.org/seals"]),
+    ('"seal"', ["http://a.org/zoo"]),
+    ('"walrus pictures"', ["http://f.org/linked"]),
+    ('"walrus picture"', []),
+    ('seals -"grey seal"', ["http://a.org/seals", "http://a.org/zoo"]),
+    ('seals -"grey seals"', ["http://a.org/zoo"]),
+    ("site:a.org/zoo", ["http://a.org/zoo"]),
+    ("site:a.org/z", []),
+    ("site:https://www.a.org/ seal", ["http://a.org/seals", "http://a.org/zoo"]),
+    ("filetype:pdf", ["http://sub.a.org/report"]),
+    ("inurl:sub.a.org", ["http://sub.a.org/report"]),
 ]
 
 
@@ -82,6 +92,18 @@ def test_query_finds_pages(folder: Path, query: str, expected: list[str]) -> Non
 
 def test_title_counts_more_than_text(folder: Path) -> None:
     assert urls(folder, "zoo")[0] == "http://a.org/zoo"
+
+
+def test_words_that_are_near_each_other_rank_first(tmp_path: Path) -> None:
+    apart = "A clone of a plant that fills a pond which nobody would call shallow."
+    write(
+        tmp_path,
+        document("http://a.org/", "Ponds", apart),
+        document("http://b.org/", "Depth", "A plant fills a pond. Make a shallow and quick clone of a repository now."),
+        document("http://c.org/", "Others", "Nothing of this."),
+    )
+
+    assert [hit.url for hit in search(tmp_path, "shallow clone").hits] == ["http://b.org/", "http://a.org/"]
 
 
 def test_snippet_shows_the_passage_with_marks(folder: Path) -> None:
@@ -199,7 +221,7 @@ def test_without_an_index_the_command_to_build_it_is_named(tmp_path: Path) -> No
     assert "scoter index" in told.value.hint
 
 
-STRANGE = ["a" * 10_000, "-seals", "", "site:", "after:yesterday", "sort:size", "sit:a.org", "x " * 40]
+STRANGE = ["a" * 10_000, '-"seals"', "", "site:", "after:yesterday", "sort:size", "site:-a-", "->", "x " * 40]
 
 
 @pytest.mark.parametrize("query", STRANGE)

@@ -12,6 +12,12 @@
 - ``clauses``      queries in tantivy's form
 - ``explanation``  why a result has its score
 - ``suggestions``  better spellings of queries
+- ``symbols``      terms for words with symbols, such as ``--onto`` and ``C++``
+- ``heading_keys`` what makes a query that is a heading find it
+- ``phrases``      which pages have a phrase as it is written
+- ``matches``      where the words of a query are in a text
+- ``sections``     the sections of pages in their texts
 - ``snippets``     the passages of pages that results show
+- ``extracts``     section and passage of a result
 - ``search``       answers queries
 """

@@ -66,7 +66,7 @@ class DocumentChain:
         return self._scored(document, crawled), steps
 
     def _begin(self, crawled: CrawledPage) -> Document:
-        document = Document(id=crawled.page.url.text)
+        document = Document(id=crawled.page.url.text, sections=crawled.page.sections)
         boost = self._scoring.index(crawled.page.url, crawled.datum)
         # Search back ends reject NaN and infinity.
         return replace(document, boost=max(boost, 0.0)) if math.isfinite(boost) else document

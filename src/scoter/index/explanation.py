@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from scoter.index.clauses import QueryClauses
 from scoter.index.query import QueryTerm
+from scoter.index.symbols import SYMBOL
 
 # How tantivy's explanations begin.
 _IDF: Final = "idf"
@@ -72,7 +73,7 @@ def score_parts(
     """Yield the parts of a document's score; ``code`` is that of its language."""
     for term in terms:
         for clause in clauses.fields(term):
-            if clause.field != "url" and clause.code != code:
+            if clause.field not in ("url", SYMBOL) and clause.code != code:
                 continue
             try:
                 found = _decode(clause.query.explain(searcher, address).to_json())

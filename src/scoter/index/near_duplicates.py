@@ -25,7 +25,10 @@ def sketch_of(text: bytes) -> bytes:
     >>> len(sketch_of(b"Grey seals rest on the beach in winter. Young seals are white. They are fed for three weeks."))
     12
     """
-    lines = text[:_LONGEST].replace(b". ", b"\n").replace(_FULL_STOP, b"\n").rstrip(b". \n").split(b"\n")
+    text = b"\n".join(text[:_LONGEST].split(b". "))  # faster than replace()
+    if not text.isascii():
+        text = text.replace(_FULL_STOP, b"\n")
+    lines = text.rstrip(b". \n").split(b"\n")
     hashes = sorted(set(map(crc32, [line for line in lines if len(line) >= _SHORTEST])))[:_HASHES]
     return pack(f"<{len(hashes)}I", *hashes) if len(hashes) > 1 else b""
 

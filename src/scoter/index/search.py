@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from urllib.parse import quote
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,10 +18,12 @@ from scoter.errors import UsageError
 from scoter.index.clauses import BuiltQuery, QueryClauses
 from scoter.index.damage import reading
 from scoter.index.explanation import ScoreExplanation, score_parts
+from scoter.index.extracts import PageExtract, PageExtracts
 from scoter.index.languages import PLAIN, code_of
 from scoter.index.near_duplicates import are_alike
+from scoter.index.phrases import MOST_CHECKED, ExactPhrases
 from scoter.index.query import SearchQuery, parse_search
-from scoter.index.snippets import LENGTH, Snippets
+from scoter.index.snippets import beginning
 from scoter.index.suggestions import SpellingSuggestions
 from scoter.index.text_index import HOST_HASH, ShownFields, TextIndex
 
@@ -31,15 +34,22 @@ _CANDIDATES: Final = 4  # ranked again for each result shown
 _LEAST_CANDIDATES: Final = 100
 _MOST_BOOST: Final = 0.25
 _MOST_COPIES: Final = 10  # named in an explanation
+_FRAGMENT: Final = "!$&'()*+,;=:@/?-._~%"
 _FEW: Final = 2  # results, with which a better spelling is suggested
 
 
 class SearchHit(Struct, frozen=True, kw_only=True):
-    """A result. In ``snippet``, matches are between ``<b>`` and ``</b>``, and everything else is escaped for HTML."""
+    """A result. In ``snippet``, matches are between ``<b>`` and ``</b>``, and everything else is escaped for HTML.
+
+    ``link`` leads to the section of the page that answers the query best, and ``section`` has its heading, after that
+    of the section around it; if there is none, they are the ``url`` and empty.
+    """
 
     url: str
     title: str
     snippet: str
+    link: str = ""
+    section: tuple[str, ...] = ()
     score: float
     date: datetime | None = None
     lang: str = ""
@@ -53,7 +63,8 @@ class SearchPage(Struct, frozen=True, kw_only=True):
     """A page of results. ``total`` counts all pages that match; ``suggestion`` is a better spelling of the query.
 
     ``corrected``: nothing matched the query, and the results are those of the suggestion. ``partial``: no page has all
-    of the words, and the results have most of them.
+    of the words, and the results have most of them. ``notices`` say which parts of the query did not mean what they
+    seemed to.
     """
 
     query: str
@@ -62,6 +73,7 @@ class SearchPage(Struct, frozen=True, kw_only=True):
     suggestion: str = ""
     corrected: bool = False
     partial: bool = False
+    notices: tuple[str, ...] = ()
 
 
 class _ShownRange(NamedTuple):
@@ -104,6 +116,17 @@ class Searcher:
         self._clauses = QueryClauses(self._schema, codes)
         self._spelling = SpellingSuggestions(self._index, self._searcher, codes)
 
+    @property
+    def pages(self) -> int:
+        """The number of pages in the index."""
+        found: int = self._searcher.num_docs
+        return found
+
+    def completed(self, query: str) -> str:
+        """Return a query whose last word is still being typed with that word completed, or nothing."""
+        with reading(self._index.folder):
+            return self._spelling.completion(query)
+
     def search(self, query: str, *, limit: int = 10, offset: int = 0, explain: bool = False) -> SearchPage:
         """Return the best pages for a query."""
         if not 1 <= limit <= MOST_RESULTS:
@@ -114,9 +137,13 @@ class Searcher:
         shown = _ShownRange(limit, offset, explain)
         with reading(self._index.folder):
             page = self._page(query, wanted, self._clauses.all_words(wanted), shown)
+            notices = wanted.notices
             if not page.total:
-                return self._second_try(query, wanted, page, shown)
-            return replace(page, suggestion=self._more_frequent(query, wanted)) if page.total <= _FEW else page
+                page = self._second_try(query, wanted, page, shown)
+                notices += wanted.doubts
+            elif page.total <= _FEW:
+                page = replace(page, suggestion=self._more_frequent(query, wanted))
+            return replace(page, notices=notices)
 
     def _more_frequent(self, query: str, wanted: SearchQuery) -> str:
         """Return a spelling that finds more pages, or nothing."""
@@ -144,28 +171,34 @@ class Searcher:
         import tantivy
 
         limit, offset, explain = shown
+        phrases = ExactPhrases(self._index, self._searcher, self._clauses, wanted)
+        checked = MOST_CHECKED if phrases else 0
         if wanted.by_date:
             found = self._searcher.search(
-                built.query, limit=limit, offset=offset, order_by_field="date", order=tantivy.Order.Desc
+                built.query, limit=max(checked, offset + limit), order_by_field="date", order=tantivy.Order.Desc
             )
-            ranked = [self._loaded(0.0, 1.0, address) for _, address in found.hits]
+            hits, total = phrases.kept(found.hits, found.count) if phrases else (found.hits, found.count)
+            ranked = [self._loaded(0.0, 1.0, address) for _, address in hits[offset : offset + limit]]
         else:
             depth = math.ceil((offset + limit) * _CANDIDATES / _LEAST_CANDIDATES) * _LEAST_CANDIDATES
-            found = self._searcher.search(built.query, limit=depth)
-            ranked = self._folded(self._boosted(found.hits), wanted, offset + limit)[offset:]
-        snippets = Snippets(self._searcher, built.query, self._schema, [term.text for term in wanted.words])
-        hits = [self._hit(each, snippets) for each in ranked]
+            found = self._searcher.search(built.query, limit=max(checked, depth))
+            hits, total = phrases.kept(found.hits, found.count) if phrases else (found.hits, found.count)
+            ranked = self._folded(self._boosted(hits), wanted, offset + limit)[offset:]
+        extracts = PageExtracts(
+            self._searcher, [term for term in built.scored if term.place not in ("url", "heading", "near")]
+        )
+        results = [self._hit(each, extracts) for each in ranked]
         if explain:
-            hits = [
+            results = [
                 replace(hit, explanation=self._explanation(each, wanted, built))
-                for hit, each in zip(hits, ranked, strict=True)
+                for hit, each in zip(results, ranked, strict=True)
             ]
-        return SearchPage(query=text, total=found.count, hits=tuple(hits))
+        return SearchPage(query=text, total=total, hits=tuple(results))
 
     def _boosted(self, hits: Sequence[tuple[float, Any]]) -> list[tuple[float, float, Any]]:
         """Return scores, factors and addresses in the order of the scores, which link scores change by a quarter."""
         addresses = [address for _, address in hits]
-        factors = [_factor(boost) for boost in self._boosts(addresses)]
+        factors = [link_factor(boost) for boost in self._boosts(addresses)]
         found = [(score * factor, factor, address) for (score, address), factor in zip(hits, factors, strict=True)]
         return sorted(found, key=lambda each: (-each[0], each[2].segment_ord, each[2].doc))
 
@@ -202,17 +235,19 @@ class Searcher:
         stored = self._searcher.doc(address)
         return _RankedHit(score, factor, address, stored, self._index.shown_of(stored))
 
-    def _hit(self, hit: _RankedHit, snippets: Snippets) -> SearchHit:
+    def _hit(self, hit: _RankedHit, extracts: PageExtracts) -> SearchHit:
         stored, fields = hit.stored, hit.fields
-        snippet = (
-            html.escape(fields.description)
-            if fields.nosnippet
-            else snippets.of(self._index.text_of(stored), fields.lang)
-        )
+        url = stored.get_first("id")
+        if fields.nosnippet:
+            found = PageExtract(html.escape(fields.description))
+        else:
+            found = extracts.of(fields, *self._index.content_of(stored))
         return SearchHit(
-            url=stored.get_first("id"),
-            title=fields.title or stored.get_first("id"),
-            snippet=snippet or html.escape(fields.description[:LENGTH]),
+            url=url,
+            title=fields.title or url,
+            snippet=found.snippet or beginning(fields.description),
+            link=f"{url}#{quote(found.anchor, safe=_FRAGMENT)}" if found.anchor else url,
+            section=found.path,
             score=round(hit.score, 4),
             date=fields.date,
             lang=fields.lang,
@@ -246,7 +281,7 @@ def search(directory: str | Path, query: str, *, limit: int = 10, offset: int = 
     return Searcher.of_crawl(directory).search(query, limit=limit, offset=offset, explain=explain)
 
 
-def _factor(boost: float | None) -> float:
+def link_factor(boost: float | None) -> float:
     """Return the factor for a score: 1 for a boost of 1, bounded in both directions."""
     if not boost or boost <= 0:
         return 1 - _MOST_BOOST

@@ -1,67 +1,89 @@
-"""Passages of a page's text that show why it matches a query."""
+"""Passages of a page's text that show why it matches a query. They begin and end at words."""
 
 from __future__ import annotations
 
 import html
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
-from scoter.index.languages import code_of, unspaced_runs
+from scoter.index.languages import is_unspaced
+from scoter.index.matches import TextMatch
 
 LENGTH: Final = 200
 _UNSPACED_LENGTH: Final = 100  # letters of scripts without spaces take twice the room
-_MOST_MATCHES: Final = 1_000
+_MOST_MATCHES: Final = 500
+_SENTENCE: Final = re.compile(r"\n|[.!?:;]\s+|[。！？]")
+_SPACE: Final = re.compile(r"\s")
 
 
-class Snippets:
-    """Finds the best passage of a text for a query."""
+def passage(text: str, matches: Sequence[TextMatch], weights: Sequence[float], start: int, end: int) -> str:
+    """Return the best passage between two places of a text as HTML, its matches marked with ``<b>``.
 
-    def __init__(self, searcher: Any, query: Any, schema: Any, words: Sequence[str]) -> None:
-        """``words`` are those of the query, as they were typed."""
-        self._searcher, self._query, self._schema = searcher, query, schema
-        self._generators: dict[str, Any] = {}
-        self._unspaced = _pattern(words)
-
-    def of(self, text: str, language: str) -> str:
-        """Return a passage as HTML, its matches marked with ``<b>``."""
-        passage = "" if self._unspaced is None else _passage(text, self._unspaced)
-        return " ".join((passage or self._spaced(text, language) or html.escape(text[:LENGTH])).split())
-
-    def _spaced(self, text: str, language: str) -> str:
-        """Return a passage of text whose words are separated by spaces."""
-        import tantivy
-
-        name = f"content_{code_of(language)}"
-        if name not in self._generators:
-            made = tantivy.SnippetGenerator.create(self._searcher, self._query, self._schema, name)
-            made.set_max_num_chars(LENGTH)
-            self._generators[name] = made
-        document = tantivy.Document()
-        document.add_text(name, text)
-        found: str = self._generators[name].snippet_from_doc(document).to_html()
-        return found
+    ``weights`` say how much each word of the query counts.
+    """
+    chosen = [match for match in matches if start <= match.start and match.end <= end][:_MOST_MATCHES]
+    length = _UNSPACED_LENGTH if is_unspaced(text[start : start + LENGTH]) else LENGTH
+    if not chosen:
+        return _marked(text, (), start, _last(text, start, end, length), end)
+    first = max(range(len(chosen)), key=lambda number: (_value(chosen, number, weights, length), -number))
+    within = [match for match in chosen[first:] if match.end <= chosen[first].start + length]
+    used = (within[-1].end if within else chosen[first].end) - chosen[first].start
+    begin = _first(text, start, chosen[first].start, max(0, length - used))
+    return _marked(text, chosen, begin, _last(text, begin, end, max(length, used)), end)
 
 
-def _pattern(words: Sequence[str]) -> re.Pattern[str] | None:
-    """Return a pattern for the runs of letters without spaces, and for their pairs, which pages may have apart."""
-    runs = {run for word in words for run in unspaced_runs(word)}
-    pairs = {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
-    wanted = sorted(runs | pairs, key=lambda each: (-len(each), each))
-    return re.compile("|".join(map(re.escape, wanted))) if wanted else None
+def beginning(text: str, length: int = LENGTH) -> str:
+    """Return the first words of a text as HTML."""
+    return _marked(text, (), 0, _last(text, 0, len(text), length), len(text))
 
 
-def _passage(text: str, pattern: re.Pattern[str]) -> str:
-    """Return the passage with the longest matches; empty if there is none."""
-    found = [match.span() for match, _ in zip(pattern.finditer(text), range(_MOST_MATCHES), strict=False)]
-    if not found:
-        return ""
-    start, end = max(found, key=lambda span: (span[1] - span[0], -span[0]))
-    first = max(0, min(start - _UNSPACED_LENGTH // 3, len(text) - _UNSPACED_LENGTH))
-    last = max(end, first + _UNSPACED_LENGTH)
-    parts, at = [], first
-    for begin, stop in found:
-        if begin >= at and stop <= last:
-            parts += [html.escape(text[at:begin]), "<b>", html.escape(text[begin:stop]), "</b>"]
-            at = stop
-    return "".join([*parts, html.escape(text[at:last])])
+def _value(matches: Sequence[TextMatch], first: int, weights: Sequence[float], length: int) -> float:
+    """Return how much the passage says that begins with a match: different words count most."""
+    end = matches[first].start + length
+    seen: set[int] = set()
+    value = 0.0
+    for match in matches[first : first + 40]:
+        if match.end > end:
+            break
+        value += weights[match.term] * (0.05 if match.term in seen else 1.0)
+        seen.add(match.term)
+    return value
+
+
+def _first(text: str, start: int, match: int, room: int) -> int:
+    """Return where a passage begins: at the sentence or line of its first match, or else a few words before it."""
+    least = max(start, match - room)
+    if least == start and match - start <= room:
+        last_line = text.rfind("\n", start, match) + 1 or start
+        sentences = [found.end() for found in _SENTENCE.finditer(text, max(start, last_line), match)]
+        return sentences[-1] if sentences and match - start > LENGTH // 2 else max(start, 0)
+    sentences = [found.end() for found in _SENTENCE.finditer(text, least, match)]
+    if sentences:
+        return sentences[-1]
+    least = max(least, match - room // 3)
+    space = _SPACE.search(text, max(start, least - 1), match)
+    return space.end() if space else match
+
+
+def _last(text: str, begin: int, end: int, length: int) -> int:
+    """Return where a passage ends: after a word."""
+    if end - begin <= length:
+        return end
+    last = begin + length
+    if not text[last].isalnum():
+        return last
+    at = last
+    while at > begin and text[at - 1].isalnum():
+        at -= 1
+    return at if at > begin + length // 2 else last
+
+
+def _marked(text: str, matches: Sequence[TextMatch], begin: int, last: int, end: int) -> str:
+    parts, at = [], begin
+    for match in matches:
+        if match.start >= at and match.end <= last:
+            parts += [html.escape(text[at : match.start]), "<b>", html.escape(text[match.start : match.end]), "</b>"]
+            at = match.end
+    parts.append(html.escape(text[at:last]))
+    return " ".join("".join(parts).split())

@@ -54,6 +54,17 @@ class SpellingSuggestions:
             better = _replaced(better, word, found)
         return better if better.lower() != query.lower() else ""
 
+    def completion(self, query: str) -> str:
+        """Return the query with an unknown last word replaced by the most frequent one that begins so, or nothing."""
+        last = next(reversed(list(_WORD.finditer(query))), None)
+        words = [] if last is None or last.end() < len(query) else analyzer(PLAIN).analyze(last[0])
+        if last is None or len(words) != 1 or len(words[0]) < 2 or is_unspaced(words[0]):
+            return ""
+        if self._frequency(words[0]) or self._is_known(words[0]):
+            return ""
+        begun = self._searcher.terms_with_prefix(WORDS, words[0], limit=1)
+        return query[: last.start()] + begun[0][0] if begun else ""
+
     def _frequency(self, word: str) -> int:
         found: int = self._searcher.doc_freq(WORDS, word) if word else 0
         return found
