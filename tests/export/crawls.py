@@ -59,7 +59,7 @@ def add_segment(
             )
             for url in texts
         ],
-        texts=[{**named(url), "text": text, "markdown": f"# {text}"} for url, text in texts.items()],
+        texts=[{**named(url), "text": text, "main_text": text, "markdown": f"# {text}"} for url, text in texts.items()],
     )
     (crawl.path / name).rename(written.content)
     return written

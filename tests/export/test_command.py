@@ -44,15 +44,44 @@ def test_corpus_has_a_dry_run(run: Run, tmp_path: Path) -> None:
     done = run("corpus", "mycrawl", "out", "--dry-run")
 
     assert done.code == 0
-    assert "corpus.min_words                      3" in done.out
+    lines = [line.split() for line in done.out.splitlines()]
+    assert ["fewer", "than", "50", "words", "5", "0", "min_words", A] in lines
+    assert done.out.endswith("\n5 pages: 0 kept, 5 dropped.\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_dry_run_of_corpus_writes_a_report_on_request(run: Run, tmp_path: Path) -> None:
+    done = run("corpus", "mycrawl", "out", "--dry-run", "--report", "sample.html", "--json")
+
+    assert json.loads(done.out)["kept"] == 0
+    assert "fewer than 50 words" in (tmp_path / "sample.html").read_text()
+    assert run("corpus", "mycrawl", "out", "--report", "sample.html").code == 2
+
+
+def test_corpus_that_keeps_nothing_fails_and_says_why(run: Run, tmp_path: Path) -> None:
+    done = run("corpus", "mycrawl", "out")
+
+    assert done.code == 2
+    assert "no page is kept: each of them breaks a rule" in done.err
+    assert (tmp_path / "out" / "sample.html").exists()
+
+
+def test_corpus_of_no_selected_page_is_an_error(run: Run, tmp_path: Path) -> None:
+    done = run("corpus", "mycrawl", "out", "--where", "language == 'xx'")
+
+    assert done.code == 2
+    assert "no page is selected" in done.err
     assert not (tmp_path / "out").exists()
 
 
 def test_corpus_is_written(run: Run, tmp_path: Path) -> None:
-    lax = ("-D", "corpus.min_words=off", "-D", "corpus.min_stop_words=off", "-D", "corpus.min_punctuated_lines=off")
-    done = run("corpus", "mycrawl", "out", *lax, "-D", "corpus.max_short_lines=off", "--where", f"url == '{B}'")
-
-    assert done.out.startswith("Exported 1 page in 1 file, ")
+    lax = ("min_words", "min_stop_words", "min_prose")
+    off = [word for name in lax for word in ("-D", f"corpus.{name}=off")]
+    done = run("corpus", "mycrawl", "out", *off, "--where", f"url == '{B}'")
+    again = run("corpus", "mycrawl", "out", *off, "--where", f"url == '{B}'")
+    assert done.out.startswith("1 page: 1 kept, 0 dropped.\nWrote 1 text in 1 file, ")
+    assert "Read out/sample.html to judge" in done.err
+    assert again.out.splitlines()[1].startswith("out is complete: 1 text in 1 file, ")
     assert (tmp_path / "out" / "data" / "train-00000.parquet").exists()
 
 

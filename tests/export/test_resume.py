@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from tests.batch.crawls import datum, write_crawldb
+from tests.export.corpus.test_quality import prose
 from tests.export.crawls import URLS, add_segment, content_of, crawl_with_archive, exported, urls
-from tests.export.test_quality import prose
 
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.errors import UsageError
@@ -140,7 +140,7 @@ from pathlib import Path
 from scoter.batch.crawldir.directory import CrawlDir
 from tests.batch.crawls import NOW
 from tests.export.crawls import exported
-from tests.export.test_corpus import written
+from tests.export.corpus.test_job import written
 crawl, out, form = CrawlDir.open(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 if form == "corpus":
     written(crawl, out, shard_size=3)

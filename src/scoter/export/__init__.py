@@ -12,7 +12,5 @@
 - ``captures``    WARC files and WACZ packages of archived records
 - ``wacz``        the parts of a WACZ package
 - ``dumps``       the formats of Nutch: raw files, and records of requests and responses
-- ``corpus``      texts for language models, without poor and repeated ones
-- ``quality``     how good a text is, and the rules that it must keep
-- ``minhash``     near-duplicates among many texts
+- ``corpus/``     texts for language models, without poor and repeated ones
 """

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from scoter import __version__
 from scoter.batch.crawldir.archives import ArchiveFile, CaptureIndex
 from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.crawldir.segment import Segment
@@ -113,9 +113,7 @@ class CaptureCopier:
         agent = source.config.agent
         self._crawl = source.crawl
         self._created = folder.plan.created
-        self._about = ArchiveInfo(
-            software=f"Scoter/{version('scoter')}", agent=agent.name, operator=agent.email or agent.url
-        )
+        self._about = ArchiveInfo(software=f"Scoter/{__version__}", agent=agent.name, operator=agent.email or agent.url)
 
     def copy(
         self,

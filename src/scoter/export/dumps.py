@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from importlib.metadata import version
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from scoter import __version__
 from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.jobs.readseg import ArchivedContent, archived_content
@@ -137,7 +137,7 @@ class CommonCrawlFormat:
         self._client = {
             "hostname": "",
             "address": "",
-            "software": f"Scoter/{version('scoter')}",
+            "software": f"Scoter/{__version__}",
             "robots": "CLASSIC",
             "contact": {"name": agent.name, "email": agent.email},
         }

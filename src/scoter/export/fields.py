@@ -74,10 +74,18 @@ def _catalogue() -> Iterable[ExportField]:
             **dict.fromkeys(("description", "image", "site_name", "type"), _TEXT),
             **dict.fromkeys(("published", "modified"), _TIME),
             "metadata": ValueType.METADATA,
-            **dict.fromkeys(("authors", "keywords", "headings", "alternates", "about"), None),
+            **dict.fromkeys(("authors", "keywords", "headings", "sections", "alternates", "about"), None),
         },
     )
-    yield from _stored("text", schemas.PARSE_TEXT, dict.fromkeys(("text", "main_text", "markdown"), _TEXT))
+    yield from _stored(
+        "text",
+        schemas.PARSE_TEXT,
+        {
+            **dict.fromkeys(("text", "main_text", "markdown"), _TEXT),
+            "main_text_kept": _NUMBER,
+            "main_text_doubtful": _TRUTH,
+        },
+    )
     yield ExportField("content", "text", "content", pa.utf8(), _TEXT)
     yield ExportField("inlinks", "linkdb", "inlinks", schemas.LINKDB.field("inlinks").type)
 

@@ -140,8 +140,8 @@ class ExportFolder(Closing):
         self.drafts.mkdir()
 
     def discard(self) -> None:
-        """Remove an export that has no rows yet."""
-        if self.ready() is None:
+        """Remove an export that has no shards yet."""
+        if not self.finished():
             shutil.rmtree(self.work, ignore_errors=True)
             with suppress(OSError):  # it is not empty
                 self.path.rmdir()

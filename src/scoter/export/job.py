@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from scoter import __version__
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.core.page import EMPTY
 from scoter.export.fields import DEFAULT_FIELDS, schema_of
@@ -76,7 +76,7 @@ def plan_of(crawl: CrawlDir, options: Mapping[str, Any], now: datetime) -> Expor
     """Return the plan of an export with given options."""
     # As they will be read back.
     given = msgspec.json.decode(msgspec.json.encode({"crawl": str(crawl.path.resolve()), **options}))
-    return ExportPlan(options=given, created=now, scoter=version("scoter"))
+    return ExportPlan(options=given, created=now, scoter=__version__)
 
 
 class NumberedRows(Protocol):

@@ -8,12 +8,12 @@ of the engine. A shard is then a range of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import ibis
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
@@ -22,12 +22,13 @@ from scoter.batch.crawldir.crawldb import linkdb_snapshot, open_crawldb
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.pages import owner_of
 from scoter.batch.crawldir.segment import Segment, segment_sources
+from scoter.batch.main_text.job import NOT_KEPT, MainTextProgress, make_main_text
 from scoter.config import Config
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.factory import memory_limit
 from scoter.engine.port import Rows
 from scoter.errors import UsageError, UserError, typed
-from scoter.export.fields import from_origin, schema_of
+from scoter.export.fields import fields_of_expression, from_origin, schema_of
 from scoter.export.folder import ExportFolder
 from scoter.export.selection import (
     PageFilter,
@@ -41,6 +42,7 @@ from scoter.export.selection import (
     text_columns,
     text_value,
 )
+from scoter.plugins.recorded import ibis
 from scoter.store.tables import Table
 
 BATCH = 512
@@ -128,6 +130,25 @@ class RowFiles(Struct, frozen=True):
                     if stop <= 0:
                         return
 
+    def pick(self, numbers: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
+        """Yield the rows with given numbers, an ascending array; only row groups that hold one of them are read."""
+        at = 0
+        for file in self.files:
+            with _opened(file) as opened:
+                for group in range(opened.metadata.num_row_groups):
+                    end = at + opened.metadata.row_group(group).num_rows
+                    if np.searchsorted(numbers, at) < np.searchsorted(numbers, end):
+                        yield from _picked(opened, group, numbers, at, columns)
+                    at = end
+
+
+def _picked(opened: Any, group: int, numbers: Any, at: int, columns: Sequence[str] | None) -> Iterator[Any]:
+    for batch in opened.iter_batches(BATCH, row_groups=[group], columns=columns):
+        low, high = np.searchsorted(numbers, [at, at + batch.num_rows])
+        if low < high:
+            yield batch.take(pa.array(numbers[low:high] - at))
+        at += batch.num_rows
+
 
 def _slices(opened: Any, group: int, start: int, stop: int, columns: Sequence[str] | None) -> Iterator[Any]:
     for batch in opened.iter_batches(BATCH, row_groups=[group], columns=columns):
@@ -147,11 +168,13 @@ def _opened(file: str) -> Any:
 
 
 class ExportSource(Struct, frozen=True):
-    """What pages are exported from."""
+    """What pages are exported from; ``on_main_text`` and ``on_message`` tell of main text that has to be made first."""
 
     crawl: CrawlDir
     engine: Engine
     config: Config
+    on_main_text: MainTextProgress = lambda done, total: None
+    on_message: Callable[[str], None] = lambda text: None
 
     def segments(self, *, is_archived: bool) -> list[Segment]:
         """Return the fetched or parsed segments; raise if there are none."""
@@ -181,11 +204,26 @@ def staged_rows(
         return RowFiles(table.files)
 
 
+def _make_main_text(source: ExportSource, folder: ExportFolder, wanted: PageFilter, fields: Sequence[str]) -> None:
+    """Make the main text or the Markdown that an export needs, of pages whose crawl did not store it."""
+    expression = wanted.expression()
+    needed = {*fields, *(fields_of_expression(expression) if expression is not None else ())}
+    if not needed & {"content", "main_text", "markdown", "main_text_kept", "main_text_doubtful"}:
+        return
+    made = make_main_text(
+        source.crawl, source.config, folder.work, markdown="markdown" in needed, progress=source.on_main_text
+    )
+    if not made.is_kept:
+        source.on_message(NOT_KEPT)
+
+
 def _make_rows(
     source: ExportSource, folder: ExportFolder, wanted: PageFilter, fields: Sequence[str], *, is_archived: bool
 ) -> None:
     crawl, engine, config = source.crawl, source.engine, source.config
     selection, pages = folder.work / "selection.parquet", folder.work / "pages"
+    if not is_archived:
+        _make_main_text(source, folder, wanted, fields)
     now, segments = folder.plan.created, source.segments(is_archived=is_archived)
     urls: TableSource | None = None
     if wanted.sql:

@@ -13,7 +13,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pyarrow as pa
 from msgspec import Struct
 
@@ -29,6 +28,7 @@ from scoter.engine.expressions import where
 from scoter.engine.port import Rows
 from scoter.errors import UrlError, UsageError
 from scoter.export.fields import FIELDS, ExportField, expression_fields, fields_of_expression, from_origin, schema_of
+from scoter.plugins.recorded import ibis
 from scoter.store.tables.parquet import write_batches
 
 _FETCHED = (short_name(DbStatus.FETCHED), short_name(DbStatus.NOTMODIFIED))

@@ -12,7 +12,6 @@ import shutil
 import zipfile
 from collections.abc import Iterator
 from datetime import datetime
-from importlib.metadata import version
 from io import BufferedReader
 from pathlib import Path
 from typing import IO
@@ -21,6 +20,7 @@ import msgspec
 from isal import igzip_lib
 from msgspec import Struct
 
+from scoter import __version__
 from scoter.batch.crawldir.export import utc_text
 
 PAGES_HEADER = msgspec.json.encode({"format": "json-pages-1.0", "id": "pages", "title": "All Pages"}) + b"\n"
@@ -69,7 +69,7 @@ def pack_wacz(target: Path, archive: Path, index: Path, pages: Path, created: da
             "profile": "data-package",
             "wacz_version": _VERSION,
             "title": target.stem,
-            "software": f"Scoter {version('scoter')}",
+            "software": f"Scoter {__version__}",
             "created": utc_text(created.replace(microsecond=0)),
             "resources": resources,
         }

@@ -3,6 +3,9 @@
 The rules are those of Gopher, C4 and FineWeb; ``config/sections/corpus.py`` names the sources. Texts in scripts without
 spaces have no words that can be counted so simply: two of their letters count as one word, and the rules about words
 do not apply to them. A stop-word rule needs a list for the language; without one it does not apply either.
+
+Reference documentation repeats itself and has code, tables and lists, in which few lines end with punctuation. What
+tells it from menus and indexes is that it also has sentences, so ``prose`` measures these.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ _ELLIPSES: Final = ("...", "…")
 _BULLETS: Final = ("•", "‣", "◦", "●", "▪", "- ", "* ", "– ", "— ")
 _ENDS: Final = (".", "!", "?", '"', "'", "”", "’", "»", "。", "！", "？", "」", "…", ";", ":", "।", "؟")
 _SHORT_LINE: Final = 30
+_SENTENCE_WORDS: Final = 6  # of a line that may be a sentence
+_SENTENCE_STOP_WORDS: Final = 2
 _UNSPACED_SHARE: Final = 0.3
 _PLACEHOLDER: Final = "lorem ipsum"
 _KNOWN_WORDS: Final = 200_000
@@ -62,6 +67,14 @@ STOP_WORDS: Final[Mapping[str, frozenset[str]]] = {
     }.items()
 }
 
+# Gopher's eight English words are too few to tell a sentence by.
+_MORE_ENGLISH: Final = "a in is for it this as by or on are an if not can"
+_FUNCTION_WORDS: Final[Mapping[str, frozenset[str]]] = {
+    **STOP_WORDS,
+    "en": STOP_WORDS["en"].union(_MORE_ENGLISH.split()),
+}
+_ANY_LANGUAGE: Final = frozenset().union(*_FUNCTION_WORDS.values())
+
 
 class QualitySignals(Struct, frozen=True, kw_only=True):
     """Numbers about a text; ``None`` if one makes no sense for its language or script."""
@@ -85,6 +98,7 @@ class QualitySignals(Struct, frozen=True, kw_only=True):
     placeholders: int
     punctuated_lines: float
     short_lines: float
+    prose: float | None
 
 
 class MeasuredText(Struct, frozen=True):
@@ -101,6 +115,12 @@ class QualityRule(Struct, frozen=True):
     signal: str
     bound: float
     is_minimum: bool
+
+    @property
+    def reason(self) -> str:
+        """What is wrong with a text that breaks the rule."""
+        is_share = self.name in _SHARES
+        return _REASONS[self.name].format(f"{self.bound * 100:g} %" if is_share else f"{self.bound:,g}")
 
     def is_broken(self, signals: QualitySignals) -> bool:
         """Return whether a text breaks the rule."""
@@ -120,11 +140,41 @@ def rules_of(settings: CorpusSettings) -> tuple[QualityRule, ...]:
     return tuple(found)
 
 
+_REASONS: Final = {
+    "min_words": "fewer than {} words",
+    "max_words": "more than {} words",
+    "min_word_length": "words of less than {} letters on average",
+    "max_word_length": "words of more than {} letters on average",
+    "max_symbol_ratio": "more than {} # or ellipses per word",
+    "max_bullet_lines": "more than {} of lines have a bullet",
+    "max_ellipsis_lines": "more than {} of lines end with an ellipsis",
+    "min_alphabetic_words": "less than {} of words have a letter",
+    "min_stop_words": "fewer than {} different stop words",
+    "min_prose": "less than {} of words are in sentences",
+    "max_duplicate_lines": "more than {} of lines are repeated",
+    "max_duplicate_line_characters": "more than {} of text is in repeated lines",
+    "max_top_2gram": "more than {} of text is one sequence of 2 words",
+    "max_top_3gram": "more than {} of text is one sequence of 3 words",
+    "max_top_4gram": "more than {} of text is one sequence of 4 words",
+    "max_duplicate_5grams": "more than {} of text repeats 5 words",
+    "max_duplicate_10grams": "more than {} of text repeats 10 words",
+    "max_placeholders": "has a placeholder text (lorem ipsum)",
+    "min_punctuated_lines": "less than {} of lines end with punctuation",
+    "max_short_lines": "more than {} of lines are short",
+}
+_COUNTED: Final = {"min_words", "max_words", "min_word_length", "max_word_length", "max_symbol_ratio", "min_stop_words"}
+_SHARES: Final = _REASONS.keys() - _COUNTED
+
+
 class TextMeter:
     """Measures texts. It remembers the hashes of frequent words, so use one for many texts."""
 
     def __init__(self) -> None:
         self._hashes = _WordHashes()
+
+    def tokens(self, text: str) -> Any:
+        """Return the hashes of the words of a text, in lower case and without punctuation."""
+        return self._hashes.of(_TOKEN.findall(text.lower()))
 
     def measure(self, text: str, language: str = "") -> MeasuredText:
         """Return the signals of a text and the hashes of its words in lower case, without punctuation."""
@@ -140,7 +190,7 @@ class TextMeter:
             words=len(words) if is_spaced else len(words) + unspaced // 2,
             characters=len(text),
             word_length=sum(map(len, words)) / len(words) if is_spaced and words else None,
-            symbol_ratio=_symbols(text) / max(len(words), 1) if is_spaced else 0.0,
+            symbol_ratio=_symbols(text, lines) / max(len(words), 1) if is_spaced else 0.0,
             bullet_lines=_share(line.startswith(_BULLETS) for line in lines),
             ellipsis_lines=_share(line.endswith(_ELLIPSES) for line in lines),
             alphabetic_words=sum(map(_has_letter, words)) / len(words) if is_spaced and words else None,
@@ -149,6 +199,7 @@ class TextMeter:
             placeholders=text.lower().count(_PLACEHOLDER),
             punctuated_lines=_share(line.endswith(_ENDS) for line in lines),
             short_lines=_share(len(line) <= _SHORT_LINE for line in lines),
+            prose=_prose(lines, language) if is_spaced else None,
             **_repeated_lines(lines),
             **sequences,
         )
@@ -164,15 +215,33 @@ def _share(found: Iterable[bool]) -> float:
     return sum(answers) / len(answers) if answers else 0.0
 
 
-def _symbols(text: str) -> int:
-    return text.count("#") + sum(text.count(each) for each in _ELLIPSES)
+def _symbols(text: str, lines: Sequence[str]) -> int:
+    """Count ellipses, and number signs except those that begin a line: of comments, directives and headings."""
+    begun = sum(len(line) - len(line.lstrip("#")) for line in lines) if "#" in text else 0
+    return text.count("#") - begun + sum(text.count(each) for each in _ELLIPSES)
+
+
+def _prose(lines: Sequence[str], language: str) -> float:
+    """Return the share of words in lines that read like sentences: six words, two of them different stop words."""
+    known = _FUNCTION_WORDS.get(_base(language), _ANY_LANGUAGE)
+    inside = total = 0
+    for line in lines:
+        words = line.split()
+        total += len(words)
+        if len(words) >= _SENTENCE_WORDS and len(known.intersection(map(str.lower, words))) >= _SENTENCE_STOP_WORDS:
+            inside += len(words)
+    return inside / max(total, 1)
 
 
 def _stop_words(words: Sequence[str], language: str) -> tuple[int | None, float | None]:
-    known = STOP_WORDS.get(language.partition("-")[0].lower())
+    known = STOP_WORDS.get(_base(language))
     if known is None:
         return None, None
     return len(known.intersection(words)), sum(map(known.__contains__, words)) / max(len(words), 1)
+
+
+def _base(language: str) -> str:
+    return language.partition("-")[0].lower()
 
 
 def _repeated_lines(lines: Sequence[str]) -> dict[str, float]:

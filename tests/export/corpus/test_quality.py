@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from scoter.config import load
-from scoter.export.minhash import EXACT, DuplicateGroups, MinHasher
-from scoter.export.quality import QualitySignals, TextMeter, rules_of
+from scoter.export.corpus.minhash import DuplicateGroups, MinHasher
+from scoter.export.corpus.quality import QualitySignals, TextMeter, rules_of
 
 WORDS = ("harbour", "seal", "tide", "lantern", "boat", "north", "grey", "sand", "rope", "gull", "storm", "pier")
 
@@ -50,17 +50,68 @@ def test_good_prose_breaks_no_rule() -> None:
         ("a b c d e " * 60, "min_word_length"),
         ("Donaudampfschifffahrtsgesellschaft " * 60, "max_word_length"),
         (re.sub("the|and|that|with", "wave", prose(200)), "min_stop_words"),
-        (prose(60) + "\n" + prose(60), "max_duplicate_lines"),
+        ("\n".join([prose(60)] * 4), "max_duplicate_lines"),
         ("the seal and " * 100, "max_top_2gram"),
-        (prose(60) + "\n" + prose(60), "max_duplicate_10grams"),
+        ("\n".join([prose(60)] * 3), "max_duplicate_10grams"),
         (prose(100) + "\nLorem ipsum dolor sit amet.", "max_placeholders"),
-        (prose(200).replace(".", ""), "min_punctuated_lines"),
-        ("\n".join(prose(200).split()), "max_short_lines"),
+        ("\n".join(f"{word} index" for word in prose(200).split()), "min_prose"),
     ],
 )
 def test_poor_text_breaks_its_rule(text: str, rule: str) -> None:
     assert rule in broken(text)
     assert rule not in broken(text, "en", f"corpus.{rule}=off")
+
+
+@pytest.mark.parametrize(
+    ("rule", "published"), [("min_punctuated_lines", 0.12), ("max_short_lines", 0.67), ("max_duplicate_5grams", 0.15)]
+)
+def test_published_thresholds_can_be_set(rule: str, published: float) -> None:
+    text = "\n".join(prose(200).replace(".", "").split()) + prose(30).replace(".", "") * 2
+
+    assert rule not in broken(text)
+    assert rule in broken(text, "en", f"corpus.{rule}={published}")
+
+
+MANUAL = """\
+Synopsis
+
+#include <stdio.h>
+#define SIZE 64
+
+int seal_open(const char *path, int flags);
+int seal_close(int handle);
+
+Return value
+
+The function returns a handle that is used by the other functions, or -1 if the seal is asleep.
+
+flags
+
+SEAL_READ    0x01
+SEAL_WRITE   0x02
+
+Return value
+
+The function returns a handle that is used by the other functions, or -1 if there is no seal.
+
+See also
+
+seal_wait
+seal_feed
+"""
+
+
+def test_reference_documentation_breaks_no_rule() -> None:
+    assert broken(MANUAL) == set()
+    assert broken(MANUAL, "") == set()
+
+
+def test_share_of_prose_counts_words_of_lines_like_sentences() -> None:
+    text = "Home\nProducts and prices\nThe seal of the north is on the sand."
+
+    assert signals(text).prose == pytest.approx(9 / 13)
+    assert signals("Hier ist das Meer, und dort ist der Hund.", "de").prose == 1.0
+    assert signals("nav " * 9).prose == 0.0
 
 
 def test_rules_about_words_do_not_apply_to_scripts_without_spaces() -> None:
@@ -107,16 +158,14 @@ def test_long_text_has_the_same_bands_however_it_is_divided(monkeypatch: pytest.
     tokens = TextMeter().measure(prose(3_000)).tokens
     before = MinHasher(14, 8, 5).bands(tokens)
 
-    monkeypatch.setattr("scoter.export.minhash._CHUNK", 100)
+    monkeypatch.setattr("scoter.export.corpus.minhash._CHUNK", 100)
 
     assert MinHasher(14, 8, 5).bands(tokens) == before
 
 
-def test_best_row_of_linked_ones_is_kept() -> None:
-    groups = DuplicateGroups(np.array([1.0, 5.0, 1.0, 1.0, 2.0]))
+def test_best_row_of_linked_ones_is_the_one_with_the_highest_rank() -> None:
+    groups = DuplicateGroups(np.array([1.0, 5.0, 1.0, 1.0, 2.0, 2.0]))
 
-    groups.link([pa.record_batch({"one": [0, 1, 3], "other": [2, 2, 4], "band": [3, EXACT, 0]})])
+    groups.link([pa.record_batch({"one": [0, 1, 3, 4], "other": [2, 2, 4, 5]})])
 
-    exact, near = groups.lost()
-    assert exact.tolist() == [False, False, True, False, False]
-    assert near.tolist() == [True, False, False, True, False]
+    assert groups.best().tolist() == [1, 1, 1, 4, 4, 4]

@@ -3,7 +3,8 @@
 A text is a set of sequences of words. For every hash function, the smallest hash of its sequences is kept; two texts
 have equal smallest hashes with a probability that is the share of sequences that they have in common (Broder 1997). The
 hashes are divided into bands. Texts with an equal band are near-duplicates, directly or through others; of each such
-group one is kept, the one with the highest score (groups as in FineWeb's pipeline).
+group one is kept, the one with the highest rank (groups as in FineWeb's pipeline). Bands also match by chance, and a
+group may be a long chain, so a text is compared with the one that is kept before it counts as a repetition of it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from scoter.export.quality import shingles
+from scoter.export.corpus.quality import shingles
 
 BANDS = pa.schema([("row", pa.int64()), ("band", pa.int32()), ("bits", pa.int64())])
 """The bands of texts; band -1 is the digest of the whole text."""
@@ -38,16 +39,25 @@ class MinHasher:
 
     def bands(self, tokens: Any) -> list[int]:
         """Return the bands of a text, given the hashes of its words; a shorter text than a sequence has none."""
-        found = np.unique(shingles(tokens, self._size))
-        if not len(found):
+        if len(tokens) < self._size:
             return []
+        table = self.signature(tokens).reshape(self._bands, self._rows)
+        return [signed(xxhash.xxh3_64_intdigest(row.tobytes())) for row in table]
+
+    @property
+    def size(self) -> int:
+        """The number of hashes of a signature."""
+        return len(self._factors)
+
+    def signature(self, tokens: Any) -> Any:
+        """Return the smallest hashes of a text; the share of equal ones estimates what two texts have in common."""
+        found = np.unique(shingles(tokens, self._size))
         least = np.full(len(self._factors), np.iinfo(np.uint64).max, np.uint64)
         for start in range(0, len(found), _CHUNK):
             # Multiply-shift hashing: the upper half of the product.
             made = (found[start : start + _CHUNK, None] * self._factors + self._offsets) >> np.uint64(32)
             np.minimum(least, made.min(axis=0), out=least)
-        table = least.astype(np.uint32).reshape(self._bands, self._rows)
-        return [signed(xxhash.xxh3_64_intdigest(row.tobytes())) for row in table]
+        return least.astype(np.uint32)
 
 
 def signed(number: int) -> int:
@@ -60,24 +70,20 @@ def signed(number: int) -> int:
 
 
 class DuplicateGroups:
-    """Groups rows that are linked, and keeps the best of each group; a disjoint-set forest over rows.
+    """Groups rows that are linked, and finds the best of each group; a disjoint-set forest over rows.
 
-    The best row has the highest score; among equal scores it is the first.
+    The best row has the highest rank; among equal ranks it is the first.
     """
 
-    def __init__(self, scores: Any) -> None:
-        self._scores = scores
-        self._parents = np.arange(len(scores), dtype=np.int64)
-        self._is_exact = np.zeros(len(scores), bool)
+    def __init__(self, ranks: Any) -> None:
+        self._ranks = ranks
+        self._parents = np.arange(len(ranks), dtype=np.int64)
 
     def link(self, batches: Iterable[Any]) -> None:
-        """Link the rows ``one`` and ``other`` of record batches, which share a band."""
+        """Link the rows ``one`` and ``other`` of record batches."""
         for batch in batches:
-            pairs = [batch.column(name).to_numpy() for name in ("one", "other")]
-            exact = batch.column("band").to_numpy() == EXACT
-            for each in pairs:
-                self._is_exact[each[exact]] = True
-            for one, other in zip(*(each.tolist() for each in pairs), strict=True):
+            pairs = [batch.column(name).to_pylist() for name in ("one", "other")]
+            for one, other in zip(*pairs, strict=True):
                 self._join(self._root(one), self._root(other))
 
     def _root(self, row: int) -> int:
@@ -88,11 +94,11 @@ class DuplicateGroups:
 
     def _join(self, one: int, other: int) -> None:
         if one != other:
-            best, lost = sorted((one, other), key=lambda row: (-self._scores[row], row))
+            best, lost = sorted((one, other), key=lambda row: (-self._ranks[row], row))
             self._parents[lost] = best
 
-    def lost(self) -> tuple[Any, Any]:
-        """Return which rows are left out: those with the text of another, and those with one near it."""
-        is_lost = self._parents != np.arange(len(self._parents))
-        exact = self._is_exact & is_lost
-        return exact, is_lost & ~exact
+    def best(self) -> Any:
+        """Return the best row of the group of every row; a row that repeats no other is its own."""
+        while not np.array_equal(found := self._parents[self._parents], self._parents):
+            self._parents = found
+        return self._parents.copy()
