@@ -33,6 +33,8 @@ def another_value(name: str) -> tuple[str, Any]:
     words = ("one", "two") if field.type.many else "one"
     if field.type.item is str:
         return write(field.type, words), words
+    if field.type.item is bool:
+        return ("true", True)
     return '"40d"', load(overrides=["fetch.max_crawl_delay=40d"]).fetch.max_crawl_delay
 
 
@@ -61,6 +63,16 @@ def test_former_name_sets_the_setting_from_every_source(former: str, file: Path)
     assert [each.config.value(name) for each in found] == [value] * 4
     assert [each.origin(name).kind for each in found] == ["file", "environment", "flag", "crawl"]
     assert [[(renamed.former, renamed.name) for renamed in each.renamed] for each in found] == [[(former, name)]] * 4
+
+
+@pytest.mark.parametrize(("value", "meant"), [("none", False), ("resiliparse", True), ("trafilatura", True)])
+def test_former_values_are_translated(value: str, meant: bool, file: Path) -> None:
+    file.write_text(toml("parse.extractor", f'"{value}"'))
+
+    found = [load_with_origins(file), load_with_origins(None, {}, [f"parse.extractor={value}"])]
+
+    assert [each.config.parse.main_text for each in found] == [meant, meant]
+    assert [[renamed.name for renamed in each.renamed] for each in found] == [["parse.main_text"]] * 2
 
 
 def test_present_names_are_not_reported(file: Path) -> None:

@@ -91,6 +91,8 @@ class HostileServer:
         self.heads.append(head)
         self.asked.append((host, path))
         for step in self._script(host, path):
+            if writer.transport.is_closing():  # the client has left; uvloop refuses to write then
+                return False
             match step:
                 case bytes():
                     writer.write(step)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.fetch.fakes import answer
 from tests.fetch.fetchers import Fake, Sink, fetcher, source, urls
+from tests.simulated import simulated, ticks
 from tests.waiting import until
 
 from scoter.config import load
@@ -109,17 +110,18 @@ async def test_fetch_ends_although_a_lent_slot_belongs_to_a_host_on_hold() -> No
     assert sink.reasons() == {"robots_unreachable": 2}
 
 
+@simulated
 async def test_slots_that_wait_for_robots_txt_do_not_block_its_fetch_on_a_slowed_host() -> None:
     fake, sink = Robots(lambda url: answer(url, 503), lambda url: answer(url, 404)), Sink()
 
-    running = fetcher(fake, "fetch.threads_per_queue=5", "http.robots_503_defer_visits_delay=10ms")
+    running = fetcher(fake, "fetch.threads_per_queue=5", "http.robots_503_defer_visits_delay=10ms", clock=ticks)
     task = asyncio.create_task(running.run(source(urls(1, 5)), sink))
     async with asyncio.timeout(5):
         await until(lambda: len(fake.times) >= 2)
     running.stop(within=0.0)
     await task
 
-    assert fake.times[1] - fake.times[0] >= 1
+    assert fake.times[1] - fake.times[0] >= 1 - 1e-6
 
 
 async def test_redirected_robots_txt_is_fetched_although_all_slots_wait() -> None:
@@ -278,13 +280,14 @@ async def test_plugin_errors_in_claims_and_close_do_not_end_a_fetch() -> None:
     assert other.is_closed
 
 
+@simulated
 async def test_the_time_limit_drops_what_is_queued() -> None:
     fake, sink = Fake(), Sink()
     fake.wait = 0.05
     seen: list[Snapshot] = []
 
     last = await asyncio.wait_for(
-        fetcher(fake, "fetch.time_limit=1s", "fetch.threads=1", on_snapshot=seen.append).run(
+        fetcher(fake, "fetch.time_limit=1s", "fetch.threads=1", on_snapshot=seen.append, clock=ticks).run(
             source(urls(1, 500)), sink
         ),
         10,
@@ -325,7 +328,7 @@ async def test_publishers_get_the_end_event_of_a_cancelled_run() -> None:
     running._publishers = ProgressPublishers([told])
 
     run = asyncio.create_task(running.run(source(urls(1, 1)), Sink()))
-    await asyncio.sleep(0.01)
+    await until(lambda: sum(fake.active.values()) == 1)
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run

@@ -270,14 +270,14 @@ async def test_unresolved_name_and_closed_port_are_failures() -> None:
 
 async def test_slow_download_is_truncated_and_silent_one_fails() -> None:
     promised = b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nsome"
-    async with server(lambda head: promised) as (port, _):
-        late, silent, kept = await asyncio.gather(
+    hints = b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
+    async with server(lambda head: hints if b"/hinted" in head else promised) as (port, _):
+        late, silent, kept, hinted = await asyncio.gather(
             get(port, "http://example.com/", "http.time_limit=300ms", "http.timeout=5s"),
             get(port, "http://example.com/", "http.timeout=1s"),
             get(port, "http://example.com/", "http.timeout=1s", "http.partial_truncated=true"),
+            get(port, "http://example.com/hinted", "http.time_limit=300ms", "http.timeout=1s"),
         )
-    async with server(lambda head: b"HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n") as (port, _):
-        hinted = await get(port, "http://example.com/", "http.time_limit=300ms", "http.timeout=5s")
 
     assert isinstance(late, Fetched)
     assert (late.exchange.body, late.exchange.truncation) == (b"some", Truncation.TIME)
@@ -298,7 +298,7 @@ async def test_head_of_a_redirect_or_error_counts_if_its_body_stalls() -> None:
     }
     async with (
         server(lambda head: answers.get(head.split(b" ")[1][1:].decode(), response())) as (port, _),
-        protocol(port, "http.timeout=2s") as http,
+        protocol(port, "http.timeout=1s") as http,
         asyncio.TaskGroup() as tasks,
     ):
         await http.fetch(Request(url=canonical("http://example.com/")))  # the slow start of libcurl is behind us

@@ -128,7 +128,12 @@ def _renamed(given: Iterable[GivenValue]) -> Iterator[RenamedSetting]:
 
 
 def _by_present_name(item: GivenValue) -> GivenValue:
-    return replace(item, name=former_names().get(item.name, item.name))
+    name = former_names().get(item.name)
+    if name is None:
+        return item
+    translated = fields()[name].setting.former_values
+    value = translated.get(item.value, item.value) if isinstance(item.value, str) else item.value
+    return replace(item, name=name, value=value)
 
 
 def _given_twice(given: Sequence[GivenValue]) -> Iterator[str]:

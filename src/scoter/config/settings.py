@@ -47,7 +47,8 @@ class Setting(msgspec.Struct, frozen=True):
     ``none`` is the word for "no value" if the type is optional; for paths it is the empty string. ``follows`` names the
     setting whose value this one takes if only that one is set, ``not_above`` one that it must not exceed. ``departs``
     is the reason for a default other than Nutch's. ``formerly`` has the full names that the setting of a section had in
-    earlier versions, such as ``generate.min_interval``: they still work, with a warning.
+    earlier versions, such as ``generate.min_interval``: they still work, with a warning. ``former_values`` translates
+    the values that it had under them.
     """
 
     doc: str
@@ -63,6 +64,7 @@ class Setting(msgspec.Struct, frozen=True):
     not_above: str = ""
     departs: str = ""
     formerly: tuple[str, ...] = ()
+    former_values: Mapping[str, Any] = {}
     secret: bool = False
 
 

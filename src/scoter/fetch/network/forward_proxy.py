@@ -17,7 +17,8 @@ from datetime import timedelta
 from scoter.core.domain import is_ip
 from scoter.core.url import Url, canonical
 from scoter.errors import UrlError
-from scoter.fetch.network.guard import WEB_PORTS, Guard
+from scoter.fetch.network.allowed_hosts import WEB_PORTS
+from scoter.fetch.network.guard import Guard
 from scoter.fetch.network.resolver import NotResolved, Resolver
 
 MAX_CONNECTIONS = 256

@@ -3,15 +3,15 @@
 A page may link to anything, and a name may resolve to anything. ``check_url`` checks what the URL alone shows,
 ``check_address`` what a name resolves to, and ``open_socket_check`` the address of every socket when it is opened.
 
-Two settings allow more. ``fetch.allow_networks`` names networks. ``fetch.connect_to`` sends names to an address and
-port of the operator's choice: these are exempt at the socket, and only there. A URL or a DNS answer with the same
-address is checked like any other.
+Three settings allow more. ``fetch.allow_networks`` names networks. ``fetch.allow_hosts`` names single hosts with their
+port (``allowed_hosts.py``). ``fetch.connect_to`` sends names to an address and port of the operator's choice: these are
+exempt at the socket, and only there. A URL or a DNS answer with the same address is checked like any other.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -25,11 +25,11 @@ from scoter.core.domain import is_ip
 from scoter.core.reply import Reason
 from scoter.core.url import Url, canonical
 from scoter.errors import ConfigError, UrlError
+from scoter.fetch.network.allowed_hosts import WEB_PORTS, AllowedHosts, is_private
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
 CACHE = 65_536
-WEB_PORTS = {"http": 80, "https": 443}
 ANY_PORT = 0
 
 _RULE = re.compile(
@@ -54,6 +54,7 @@ class Guard:
         self._schemes = frozenset(schemes)
         self._ports = fetch.allow_ports
         self._networks = tuple(ip_network(network) for network in fetch.allow_networks)
+        self._hosts = AllowedHosts(fetch.allow_hosts)
         self._rules = tuple(ConnectTo.read(rule) for rule in fetch.connect_to)
         self._targets = frozenset((unmapped(ip_address(rule.address)), rule.to) for rule in self._rules)
         self._why_refused = lru_cache(maxsize=CACHE)(self._check_address)
@@ -76,13 +77,34 @@ class Guard:
         refusal = self._refusals[origin] = self._check_origin(url.scheme, url.host, url.port)
         return refusal
 
+    def exemption_for(self, url: Url) -> str:
+        """Return the entry of ``fetch.allow_hosts`` that a URL needs, as far as that is known without DNS, or ''."""
+        port, host = url.port or WEB_PORTS.get(url.scheme), url.host.removesuffix(".")
+        if port is None or not host or self._hosts.has(host, port) or self.override(host, port) is not None:
+            return ""
+        if is_ip(host) and is_metadata(ip_address(host.strip("[]"))):
+            return ""
+        is_usual = any(port in allowed for allowed in self._ports)
+        return "" if is_usual and not is_private(host) else f"{host}:{port}"
+
     def check_address(self, address: str, port: int = 0) -> str:
         """Return why an address must not be connected to; empty if it may be.
 
         With a port, the question is about a socket: then the targets of ``fetch.connect_to`` are allowed.
         """
         why = self._why_refused(address)
-        return "" if why and self._is_target(address, port) else why
+        if why and port and (self._is_target(address, port) or self._is_of_allowed_host(address, port)):
+            return ""
+        return why
+
+    def check_answer(self, name: str, addresses: Sequence[str]) -> tuple[str, str] | None:
+        """Return the first address of a name that must not be connected to, and why."""
+        for address in addresses:
+            why = self.check_address(address)
+            if why and (why == NOT_AN_ADDRESS or not self._hosts.admits_answer(name, unmapped(ip_address(address)))):
+                return address, why
+        self._hosts.note_answer(name, addresses)
+        return None
 
     def override(self, host: str, port: int) -> tuple[str, int] | None:
         """Return where ``fetch.connect_to`` sends a host and port; never for an IP address."""
@@ -105,11 +127,20 @@ class Guard:
             return GuardRefusal(Reason.REFUSED_SCHEME, f"no active protocol fetches {scheme}: URLs")
         # The default port of another scheme was allowed with its protocol; those of the web must be in the list.
         port = port or WEB_PORTS.get(scheme)
-        if port is not None and not any(port in allowed for allowed in self._ports):
+        is_allowed = self._hosts.has(host, port)
+        if port is not None and not is_allowed and not any(port in allowed for allowed in self._ports):
             return GuardRefusal(Reason.REFUSED_PORT, f"port {port} is not in fetch.allow_ports")
+        if is_allowed and is_ip(host) and self._hosts.admits_literal(host, port):
+            return None
         if is_ip(host) and (why := self.check_address(host.strip("[]"))):
             return GuardRefusal(Reason.REFUSED_ADDRESS, f"{host} is not public: {why}")
         return None
+
+    def _is_of_allowed_host(self, address: str, port: int) -> bool:
+        try:
+            return self._hosts.admits_socket(unmapped(ip_address(address)), port)
+        except ValueError:
+            return False
 
     def _is_connect_to_target(self, address: str, port: int) -> bool:
         try:

@@ -123,9 +123,9 @@ class CachingResolver:
     def _checked(self, name: str, answer: Answer) -> Answer:
         if isinstance(answer, NotResolved):
             return answer
-        for address in answer.addresses:
-            if why := self._guard.check_address(address):
-                return NotResolved(f"{name} resolves to {address}, which is not public: {why}", False, refused=True)
+        if refused := self._guard.check_answer(name, answer.addresses):
+            address, why = refused
+            return NotResolved(f"{name} resolves to {address}, which is not public: {why}", False, refused=True)
         if not answer.addresses:
             return NotResolved("the name has no address", transient=False)
         return Resolved(answer.addresses[:ADDRESSES], answer.ttl)

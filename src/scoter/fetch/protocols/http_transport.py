@@ -25,7 +25,14 @@ from scoter.fetch.protocols.credentials import CookieJar, parse_cookies, parse_c
 from scoter.fetch.protocols.curl_loop import CurlLoop
 from scoter.fetch.protocols.request_headers import RequestHeaders, fixed_headers, one_line, user_agents, without_cookie
 from scoter.fetch.protocols.sites import BY_NAME, HttpSite, HttpSites, route, usable_kinds
-from scoter.fetch.protocols.transfers import HEAD_ONLY, SocketCheck, TransferLimits, TransferRequest, TransferResult
+from scoter.fetch.protocols.transfers import (
+    HEAD_METHOD,
+    HEAD_ONLY,
+    SocketCheck,
+    TransferLimits,
+    TransferRequest,
+    TransferResult,
+)
 
 _KNOWN_HOSTS = 10_000
 _KNOWN_AGENTS = 100
@@ -108,6 +115,8 @@ class HttpTransport:
         if is_head_only:
             self._head_only.pop(url.text)  # the next answer may have a body
             options += HEAD_ONLY
+        elif request.head:
+            options += HEAD_METHOD
         started = self._now()
         result = _UNRESOLVED
         for connect_to in routes:
@@ -135,7 +144,7 @@ class HttpTransport:
             return Failed(url, Reason.MALFORMED, result.detail, blames_host=False, is_repeatable=True)
         if cookie:
             headers = RequestHeaders.of(((_COOKIE, cookie),)).with_more(headers)  # in libcurl's position
-        return self._reply(url, site, headers, result, started)
+        return self._reply(url, site, headers, result, started, "HEAD" if request.head else "GET")
 
     def _transfer(self, host: str, transfer: TransferRequest) -> Awaitable[TransferResult]:
         """Make a transfer; if bad certificates are accepted, record what is wrong with them."""
@@ -171,7 +180,10 @@ class HttpTransport:
                 return BY_NAME  # a closed network may know names only at its proxy
             return Failed(url, Reason.UNRESOLVED, answer.reason)
         if site.through_proxy:
-            return BY_NAME
+            # The socket is the proxy's. A name that fetch.allow_hosts exempts is exempt at its own port only.
+            whys = (self._guard.check_address(address, site.port) for address in answer.addresses)
+            why = next(filter(None, whys), "")
+            return Failed(url, Reason.REFUSED_ADDRESS, why, blames_host=False) if why else BY_NAME
         routes = [route(url.host, site.port, address, site.port) for address in answer.addresses[:MAX_ADDRESSES]]
         preferred = self._preferred.peek(url.host)
         if preferred in routes:
@@ -229,29 +241,29 @@ class HttpTransport:
         return one_line(cookie)
 
     def _reply(
-        self, url: Url, site: HttpSite, sent: RequestHeaders, result: TransferResult, started: datetime
+        self, url: Url, site: HttpSite, sent: RequestHeaders, result: TransferResult, started: datetime, method: str
     ) -> Reply:
         if result.reason is None and result.truncation is Truncation.NOT:
-            return reply_to(self._exchange(url, site, sent, result, started), started)
+            return reply_to(self._exchange(url, site, sent, result, started, method), started)
         late = result.truncation is Truncation.TIME and self._is_overtime(result)
         partial = result.truncation in (Truncation.TIME, Truncation.DISCONNECT) and self._config.http.partial_truncated
         says_all = result.truncation is Truncation.TIME and result.status >= 300  # these say everything in their head
         if result.reason is not None and not (late or partial or says_all or _is_redirect(result)):
             is_blamed = result.reason is not Reason.REFUSED_ADDRESS and not result.wants_http_1
             return Failed(url, result.reason, result.detail, blames_host=is_blamed)
-        exchange = self._exchange(url, site, sent, result, started)
+        exchange = self._exchange(url, site, sent, result, started, method)
         if partial and 200 <= result.status < 300:
             return Fetched(exchange)
         return reply_to(exchange, started)
 
     def _exchange(
-        self, url: Url, site: HttpSite, sent: RequestHeaders, result: TransferResult, started: datetime
+        self, url: Url, site: HttpSite, sent: RequestHeaders, result: TransferResult, started: datetime, method: str
     ) -> Exchange:
         headers = _fields(result.head)
         if self._jar is not None:
             self._jar.note(headers)
         # As libcurl writes it, but without the credentials it adds: they do not belong in an archive.
-        asked = f"GET {url.text[site.path_at :]} HTTP/1.1\r\nHost: {site.host_field}\r\n{sent.text}\r\n"
+        asked = f"{method} {url.text[site.path_at :]} HTTP/1.1\r\nHost: {site.host_field}\r\n{sent.text}\r\n"
         return Exchange(
             url=url,
             started=started,

@@ -7,7 +7,8 @@ from msgspec import Struct
 
 from scoter.core.domain import is_ip
 from scoter.core.url import Url
-from scoter.fetch.network.guard import WEB_PORTS, Guard
+from scoter.fetch.network.allowed_hosts import WEB_PORTS
+from scoter.fetch.network.guard import Guard
 from scoter.fetch.network.proxy import Proxy
 from scoter.fetch.protocols.credentials import KINDS, ByHost, Credential
 

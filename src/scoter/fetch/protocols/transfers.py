@@ -17,6 +17,8 @@ SocketCheck = Callable[[int, tuple[Any, ...]], str]
 
 HEAD_ONLY: Final = ((pycurl.NOBODY, 1), (pycurl.CUSTOMREQUEST, "GET"), (pycurl.IGNORE_CONTENT_LENGTH, 1))
 """Options of a transfer that ends after the head, whatever the head says about the body."""
+HEAD_METHOD: Final = ((pycurl.NOBODY, 1),)
+"""Options of a HEAD request."""
 
 
 class TransferLimits(Struct, frozen=True, kw_only=True):

@@ -21,6 +21,12 @@ from scoter.errors import ConfigError, nearest
 _ACCEPTED: Final = "An entry looks like: example.org delay=10s threads=2"
 _MAX_THREADS: Final = 1_000
 
+# A host of one's own: at most fifty requests per second, and one at a time where robots.txt asks for a delay or the
+# host cannot keep up.
+OWN_THREADS: Final = 4
+OWN_SPACING: Final = timedelta(milliseconds=20)
+OWN_DELAY: Final = timedelta(milliseconds=250)
+
 
 class Policy(Struct, frozen=True, kw_only=True):
     """The politeness rules of one queue.
@@ -40,17 +46,32 @@ class Policy(Struct, frozen=True, kw_only=True):
     clear_after: timedelta = timedelta(minutes=30)
     adaptive: bool = True
 
+    @property
+    def spacing(self) -> timedelta:
+        """The least time between two requests, if neither robots.txt nor the host wants more."""
+        return self.delay if self.threads == 1 else self.min_delay
+
 
 class Policies:
     """The policy of every host.
 
-    >>> policies = Policies(Policy(), {"example.org": Policy(threads=2)})
+    ``own`` are hosts of one's own, without their subdomains, that share one policy.
+
+    >>> policies = Policies(Policy(), {"example.org": Policy(threads=2)}, {"example.net": Policy(threads=4)})
     >>> policies("www.example.org").threads, policies("example.com").threads
     (2, 1)
+    >>> policies("example.net").threads, policies("www.example.net").threads
+    (4, 1)
     """
 
-    def __init__(self, default: Policy, overrides: Mapping[str, Policy] | None = None) -> None:
+    def __init__(
+        self,
+        default: Policy,
+        overrides: Mapping[str, Policy] | None = None,
+        own: Mapping[str, Policy] | None = None,
+    ) -> None:
         self.default = default
+        self._own = dict(own or {})
         self._configured = dict(overrides or {})
         self._overrides = dict(self._configured)
         self._delays: dict[str, timedelta] = {}
@@ -81,14 +102,14 @@ class Policies:
 
     def _of_host(self, key: str) -> Policy:
         if not self._overrides:
-            return self.default
+            return self._own.get(key, self.default)
         name = key
         while name:
             found = self._overrides.get(name)
             if found is not None:
                 return found
             name = name.partition(".")[2]
-        return self.default
+        return self._own.get(key, self.default)
 
 
 def policies_of(settings: FetchSettings) -> Policies:
@@ -104,7 +125,23 @@ def policies_of(settings: FetchSettings) -> Policies:
         clear_after=settings.exceptions_per_queue_clear_after,
         adaptive=settings.adaptive_delay,
     )
-    return Policies(default, _overrides(settings.hosts, default))
+    own = replace(
+        default,
+        delay=min(OWN_DELAY, default.delay),
+        min_delay=min(OWN_SPACING, default.min_delay or OWN_SPACING),
+        threads=max(OWN_THREADS, default.threads),
+        min_crawl_delay=timedelta(0),
+    )
+    return Policies(default, _overrides(settings.hosts, default), dict.fromkeys(own_hosts(settings), own))
+
+
+def own_hosts(settings: FetchSettings) -> frozenset[str]:
+    """Return the hosts of ``fetch.own_hosts`` as URLs spell them; an invalid one raises ``ConfigError``."""
+    found = frozenset(host_of(name.strip()) for name in settings.own_hosts)
+    if "" in found:
+        wrong = next(name for name in settings.own_hosts if not host_of(name.strip()))
+        raise ConfigError(f'"{wrong}" is not a host', where="fetch.own_hosts", hint="Write a host without a port.")
+    return found
 
 
 def _overrides(entries: Iterable[str], default: Policy) -> dict[str, Policy]:

@@ -17,7 +17,8 @@ from scoter.core.bounded import BoundedMap
 from scoter.core.domain import is_ip
 from scoter.core.reply import Failed, Reason
 from scoter.core.url import Url, queue_key
-from scoter.fetch.network.guard import WEB_PORTS, Guard
+from scoter.fetch.network.allowed_hosts import WEB_PORTS
+from scoter.fetch.network.guard import Guard
 from scoter.fetch.network.resolver import CachingResolver, DnsResolver, NotResolved, Resolver
 
 MAX_LOOKUPS: Final = 64
