@@ -11,12 +11,13 @@ from typing import Any
 
 from scoter.batch.worker import process
 from scoter.batch.worker.pool import FetchPool
+from scoter.config import Config
 
 
 def pipes() -> dict[str, Any]:
     """Exchange a message with each worker, then close the pipe of the first."""
     with FetchPool() as pool:
-        pool.fork(3)
+        pool.fork(3, Config())
         first, *others = pool._processes
         for number, pipe in enumerate(pool._pipes):
             pipe.send(number)
@@ -36,7 +37,7 @@ def signals() -> dict[str, Any]:
     """Send signals to workers forked from a process with its own signal handlers."""
     signal.signal(signal.SIGTERM, lambda *_: None)
     with FetchPool() as pool:
-        pool.fork(2)
+        pool.fork(2, Config())
         first, second = pool._processes
         for pipe in pool._pipes:
             pipe.send("are you there?")
@@ -50,7 +51,7 @@ def signals() -> dict[str, Any]:
 def killed() -> None:
     """Die and leave workers behind."""
     pool = FetchPool()
-    pool.fork(2)
+    pool.fork(2, Config())
     print(*(each.pid for each in pool._processes), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 

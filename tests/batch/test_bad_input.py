@@ -35,7 +35,7 @@ EVERY = (
 # Files by which commands keep out of each other's way; they say nothing of the crawl.
 _LOCKS = frozenset({"LOCK", "WORKERS"})
 # What is learnt about hosts and URL patterns; correct even if the command fails.
-_LEARNT = ("holds.sqlite", "traps.json", "progress.jsonl")
+_LEARNT = ("holds.sqlite", "traps.json", "refusals.json", "progress.jsonl")
 PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER = 24, 1, 2, 3  # linux/prctl.h, capability.h
 
 

@@ -16,6 +16,7 @@ from tests.batch.making import DAY, NOW, fetch, known, link, make_crawl, make_se
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.changes import stored_rows
+from scoter.batch.crawldir.column_rewrite import IN_PLACE, rewrite_column
 from scoter.batch.crawldir.crawldb import count_by_status, open_crawldb, recorded_statuses
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.lookup import url_rows
@@ -32,6 +33,7 @@ from scoter.batch.jobs.webgraph import webgraph
 from scoter.config import Config, load
 from scoter.core.url import canonical
 from scoter.engine import Engine, file_source, source_of
+from scoter.engine.sources import with_positions
 from scoter.store.tables import Table
 
 WHOLE = load(overrides=["db.incremental_min_rows=1000000"])
@@ -129,7 +131,28 @@ def void(_: object) -> None:
     """Drop a result."""
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+def test_rewriting_a_column_keeps_parts_and_drops_replaced_rows(engine: Engine, tmp_path: Path) -> None:
+    crawl, values = some_crawl(tmp_path / "crawl"), tmp_path / "values.parquet"
+    seeds = [f"{url_of(number)}\tnutch.score={number}" for number in range(50, 70)]
+    inject(crawl, engine, DELTA, seeds, now=NOW, update=True)
+    expected = [{**row, "score": row["score"] + 1} for row in rows_of(crawl)]
+
+    with Table.open(crawl.crawldb, schemas.CRAWLDB) as table, Table.write(crawl.crawldb, schemas.CRAWLDB) as new:
+        assert table.manifest.replaced
+        stored = engine.read(source_of(table, ("score",)), positions=True)
+        schema = with_positions(pa.schema([("score", pa.float64())]))
+        engine.save(stored.mutate(score=stored.score + 1), schema, values, order=IN_PLACE)
+        rewrite_column(table, "score", values, new)
+        manifest = new.commit()
+
+    assert rows_of(crawl) == expected
+    assert [part.is_delta for part in manifest.parts] == [part.is_delta for part in table.manifest.parts]
+    assert not any(part.replaced for part in manifest.parts)
+    assert not manifest.replaced
+
+
+@pytest.mark.slow  # make test does the same with one sequence, in tests/batch/test_host_counts.py
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_any_sequence_of_changes_gives_the_records_of_rewriting(engine: Engine, tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     makers = [updates, updates, updates, injects, marks_duplicates, compacts]

@@ -15,7 +15,7 @@ import pytest
 import zstandard
 from msgspec.structs import replace
 from tests.fetch.fakes import exchange
-from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
+from warcio.archiveiterator import ArchiveIterator
 
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.worker.outcomes import OutcomeWriter

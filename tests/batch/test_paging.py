@@ -28,7 +28,7 @@ from scoter.batch.worker.segment_part import ParsedPart, _struct_lists
 from scoter.config import load
 from scoter.core.datum import CrawlDatum, DbStatus
 from scoter.core.metadata import Author, Image, PageMetadata
-from scoter.core.page import Alternate, Content, Heading, Outlink, Page
+from scoter.core.page import Alternate, Content, Heading, Outlink, Page, PageSection
 from scoter.core.url import canonical
 from scoter.engine import Engine
 from scoter.parse.content_parser import ContentParser
@@ -60,6 +60,7 @@ FULL = Page(
     nosnippet=True,
     unavailable_after=DAY,
     headings=(Heading(1, "Grey"), Heading(2, "Seals")),
+    sections=(PageSection(2, "Seals", "seals"),),
     alternates=(Alternate(url=canonical(C), language="da"),),
     about=ABOUT,
     doubt="it ends in the middle",
@@ -128,6 +129,7 @@ def test_page_metadata_is_stored_in_typed_columns(tmp_path: Path) -> None:
     assert (data["noindex"], data["noarchive"], data["nosnippet"]) == (False, True, True)
     assert data["unavailable_after"] == DAY
     assert data["headings"] == [{"level": 1, "text": "Grey"}, {"level": 2, "text": "Seals"}]
+    assert data["sections"] == [{"level": 2, "text": "Seals", "anchor": "seals"}]
     assert data["alternates"] == [{"url": C, "language": "da", "media_type": "", "title": "", "rel": "alternate"}]
     assert (data["description"], data["image"], data["site_name"]) == (
         "All about seals",
@@ -190,7 +192,7 @@ def test_inner_documents_have_their_own_urls_and_distribute_no_score() -> None:
     assert (told["url"], told["parse_status"], told["part_of"], told["title"]) == (B, "entry", A, "Entry")
     assert (told["content_type"], told["signature"], told["simhash"]) == ("text/plain", None, None)
     assert found.text is not None
-    assert found.text[-1] == A
+    assert dict(zip(schemas.PARSE_TEXT.names, found.text, strict=True))["part_of"] == A
     assert [each.score for each in own.links] == [1.0]
     assert [(each.target.text, each.score) for each in found.links] == [(C, 0.0)]
 

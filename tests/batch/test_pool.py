@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scoter.batch.worker.pool import FetchPool
-from scoter.batch.worker.process import share_limits
+from scoter.batch.worker.process import KeptParser, share_limits
 from scoter.config import load
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="copies of a process are made on Linux alone")
@@ -69,8 +69,9 @@ def test_command_has_one_thread_when_it_forks() -> None:
             "from scoter.cli.main import tune_process",
             "tune_process()",
             "from scoter.batch.worker.pool import FetchPool",
+            "from scoter.config import load",
             "with FetchPool() as pool:",
-            "    pool.fork(2)",
+            "    pool.fork(2, load())",
             "    print(len(pool._processes))",
         ]
     )
@@ -85,7 +86,7 @@ def test_nothing_is_forked_if_the_threads_are_unknown(monkeypatch: pytest.Monkey
     monkeypatch.setattr("scoter.batch.worker.pool._TASKS", tmp_path / "missing")
 
     with FetchPool() as pool:
-        pool.fork(2)
+        pool.fork(2, load())
         assert pool._processes == []
 
 
@@ -95,7 +96,7 @@ def test_nothing_is_forked_while_another_thread_runs() -> None:
     other.start()
     try:
         with FetchPool() as pool:
-            pool.fork(2)
+            pool.fork(2, load())
             assert pool._processes == []
     finally:
         done.set()
@@ -109,3 +110,14 @@ def test_global_limits_are_divided_among_workers() -> None:
 
     assert (fetch.threads, fetch.throughput_threshold_pages, fetch.bandwidth_target) == (13, 2.5, 2**20)
     assert share_limits(load(), 4).fetch.throughput_threshold_pages is None
+
+
+def test_parser_process_is_kept_unless_rules_may_have_changed() -> None:
+    kept, config = KeptParser(), load()
+
+    first = kept.process_for(config)
+
+    assert first is not None
+    assert kept.process_for(load()) is first
+    assert kept.process_for(load(overrides=["parse.timeout=1s"])) is not first
+    assert kept.process_for(load(overrides=["parse.filters=language,regex"])) is None

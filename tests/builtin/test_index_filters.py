@@ -51,6 +51,17 @@ def test_basic_sets_the_fields_of_nutch() -> None:
     }
 
 
+def test_basic_keeps_what_the_page_says_beside_its_main_text() -> None:
+    def rest(page: CrawledPage) -> str:
+        (document, _) = DocumentChain.from_config(load(overrides=['index.filters=["basic"]'])).steps(page)
+        assert document is not None
+        return document.rest
+
+    text = "Home\nGrey seals\neat fish.\nImprint"
+    assert rest(crawled(text=text, main_text="Grey seals\neat fish.")) == "Home\nImprint"
+    assert rest(crawled(text="Home\nGrey seals")) == ""
+
+
 def test_basic_prefers_the_main_text_and_bounds_it() -> None:
     found = fill("basic", crawled(text="navigation and words", main_text="words"), "index.max_content_length=3")
 

@@ -19,7 +19,7 @@ def test_crawl_with_only_filtered_seeds_hints_at_filterchecker(run: Run) -> None
     assert done.err == (
         "Seeds: 0 new, 0 already known, 1 dropped by filters.\n"
         "scoter: there is no seed to start from\n"
-        "To see which filter drops a URL: scoter filterchecker URL\n"
+        "To see which filter drops a URL: scoter filterchecker http://a.example/photo.jpg\n"
     )
 
 

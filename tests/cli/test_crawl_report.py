@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,9 @@ def test_reports_answer_the_usual_questions(run: Run, crawl: Path) -> None:
     assert [(row["folders"], row["urls"]) for row in rows(run, crawl, "depth")] == [(0, 2), (1, 1), (2, 1)]
     assert rows(run, crawl, "slow-hosts")[0]["host"] == "b.org"
     assert [(row["host"], row["failures"]) for row in rows(run, crawl, "failing-hosts")] == [("b.org", 1)]
+    assert [(row["reason"], row["urls"], row["setting"]) for row in rows(run, crawl, "failures")] == [
+        ("not_found", 1, None)
+    ]
     assert rows(run, crawl, "large-hosts")[0]["bytes"] == 4_996
     assert rows(run, crawl, "fetches-per-day")[0]["requests"] == 3
     assert run("report", crawl, "statuses", "--csv").out.startswith("status,urls\n")
@@ -115,10 +119,44 @@ def test_html_page_is_self_contained_and_escapes_everything(run: Run, crawl: Pat
         assert f'<section id="{each}">' in text
 
 
+@pytest.fixture
+def refusals(tmp_path: Path) -> Path:
+    """A crawl with a refused, a truncated and a disallowed URL, and one that was refused before it was fetched."""
+    found = crawl_at(tmp_path / "refusals")
+    refused = {"reason": "refused_port", "detail": "port 8000 is not in fetch.allow_ports", "http_status": None}
+    before = [datum("http://a.org:9/", "retry", **refused, fetch_time=NOW - timedelta(days=1))]
+    after = [
+        datum("http://a.org:9/", "success", http_status=200, fetch_time=NOW),
+        datum("http://b.org:8000/", "retry", **refused, fetch_time=NOW),
+        datum("http://wiki.local/", "gone", reason="robots_denied", fetch_time=NOW),
+        datum(A, "success", http_status=200, truncated="length", fetch_time=NOW),
+    ]
+    write_segment(found, "1", fetches=before)
+    write_segment(found, "2", fetches=after)
+    return found.path
+
+
+def test_failures_name_the_setting_that_decided_and_a_command(run: Run, refusals: Path, tmp_path: Path) -> None:
+    found = {row["reason"]: row for row in rows(run, refusals, "failures")}
+    done = run("report", refusals, "--html", "report.html")
+
+    assert {reason: (row["urls"], row["setting"]) for reason, row in found.items()} == {
+        "refused_port": (1, "fetch.allow_hosts"),
+        "robots_denied": (1, "http.robot_rules_allowlist"),
+        "truncated": (1, "fetch.content_limit"),
+    }
+    assert found["refused_port"]["to_allow"] == f"scoter crawl {refusals} http://b.org:8000/"
+    assert found["truncated"]["to_allow"] == f"scoter crawl {refusals} -D fetch.content_limit=10MiB"
+    text = (tmp_path / "report.html").read_text()
+    assert done.code == 0
+    assert all(row["to_allow"].partition(" -D ")[0] in text for row in found.values())
+    assert "fetch.content_limit=10MiB" in text
+
+
 def test_html_page_of_an_empty_crawl(run: Run, tmp_path: Path) -> None:
     empty = crawl_at(tmp_path / "empty").path
 
-    assert run("report", empty, "--html", "-").out.count("<p>None.</p>") == len(CRAWL_REPORTS) + 1
+    assert run("report", empty, "--html", "-").out.count("<p>None.</p>") == len(CRAWL_REPORTS)
     assert rows(run, empty, "statuses") == []
 
 

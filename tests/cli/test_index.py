@@ -156,3 +156,15 @@ def test_crawl_can_index_at_the_end(run: Run, tmp_path: Path) -> None:
     assert "Wrote " in done.err
     assert run("search", "mine", "site:test", "--json").code in (0, 1)
     assert (tmp_path / "mine" / "index" / "scoter.json").exists()
+
+
+def test_words_that_look_like_options_can_be_searched_as_the_error_says(run: Run, crawl: CrawlDir) -> None:
+    run("index", "mycrawl")
+
+    taken = run("search", "mycrawl", "--onto")
+    found = run("search", "mycrawl", "--", "--onto")
+
+    assert (taken.code, taken.out) == (2, "")
+    assert "scoter search DIR -- --onto" in taken.err
+    assert found.code == 1, found.err
+    assert "No page matches" in found.out

@@ -68,11 +68,22 @@ def test_python_dash_m_scoter_runs_the_command() -> None:
     assert "scoter: Missing argument 'DIR'" in told.stderr
 
 
-def test_help_imports_no_heavy_module() -> None:
+def test_command_line_imports_no_heavy_module() -> None:
     code = "import sys, scoter.cli.main; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 
-    assert not {"numpy", "re2", "regex", "rich", "publicsuffixlist", "ada_url", "asyncio", "uvloop"} & set(loaded)
+    heavy = {"numpy", "re2", "regex", "rich", "publicsuffixlist", "ada_url", "asyncio", "uvloop", "difflib", "html"}
+    assert not (heavy | {"ssl", "email", "http.client", "importlib.metadata"}) & set(loaded)
+
+
+def test_showing_the_configuration_imports_no_engine_and_no_tables(tmp_path: Path) -> None:
+    code = (
+        "import sys; from scoter.cli.main import run; from scoter.cli.invocation import Invocation;"
+        "run(['config', 'show'], Invocation()); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    assert not {"numpy", "pyarrow", "duckdb", "ibis"} & set(done.stdout.split())
 
 
 @pytest.mark.parametrize("before", [True, False])

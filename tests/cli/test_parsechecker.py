@@ -14,8 +14,6 @@ import pytest
 from tests.cli.conftest import Outcome, Run, run_in_process
 from tests.long.batch_truth import settings
 
-from scoter.cli import parsechecker
-from scoter.parse.main import extraction
 from scoter.simweb import SimServer, WebSpec, running
 
 ALL = 'parse.parsers=["html","text","feed","zip"]'
@@ -120,25 +118,11 @@ def test_text_is_shown_even_if_a_crawl_does_not_store_it(tmp_path: Path) -> None
 
 
 def test_command_line_can_turn_off_metadata_and_markdown(tmp_path: Path) -> None:
-    off = ("-D", "parse.metadata=false", "-D", "parse.markdown=false", "-D", "parse.extractor=none")
+    off = ("-D", "parse.metadata=false", "-D", "parse.markdown=false", "-D", "parse.main_text=false")
 
     page = as_json(tmp_path, "page.html", PAGE, *off)["page"]
 
     assert (page["about"], page["markdown"], page["main_text"]) == (None, "", "")
-
-
-def test_main_text_is_left_out_if_its_extractor_is_not_installed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in (parsechecker, extraction):
-        monkeypatch.setattr(module, "find_spec", lambda name: None)
-
-    shown = check(tmp_path, "page.html", PAGE)
-    asked = check(tmp_path, "page.html", PAGE, "--markdown")
-
-    assert (shown.code, asked.code) == (0, 2)
-    assert "Grey seals" in shown.out
-    assert "[text]'" in asked.err
 
 
 def test_inner_documents_are_listed_as_kept_or_dropped(tmp_path: Path) -> None:
@@ -223,7 +207,7 @@ def test_arbitrary_bytes_do_not_crash(tmp_path: Path, body: bytes) -> None:
         (["page.html", "--check-robots"], "--check-robots"),
         (["http://a.org/", "--as-url", "http://b.org/"], "--as-url"),
         (["http://a.org/"], "agent.name"),
-        (["page.html", "-D", "parse.extractor=magic"], "parse.extractor"),
+        (["page.html", "-D", "parse.main_text=magic"], "parse.main_text"),
         ([], "pass a URL"),
     ],
 )

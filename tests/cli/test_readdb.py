@@ -148,7 +148,7 @@ def test_suggested_command_is_quoted_for_the_shell(run: Run, tmp_path: Path) -> 
     told = run("readdb", str(tmp_path / "my crawl"), "--stats")
 
     assert told.code == 2
-    assert f"scoter inject '{tmp_path}/my crawl' URL" in told.err
+    assert f"scoter crawl '{tmp_path}/my crawl' https://www.example.org/" in told.err
 
 
 def test_dump_into_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_result_is_a_table_json_or_csv(run: Run, crawl: Path) -> None:
 def test_views_are_listed_without_a_query(run: Run, crawl: Path) -> None:
     rows = [json.loads(line) for line in run("sql", crawl, "--json").out.splitlines()]
 
-    tables = {"crawldb", "linkdb", "hosts", "segments", "fetches", "pages", "outlinks", "traps"}
+    tables = {"crawldb", "linkdb", "hosts", "segments", "fetches", "pages", "outlinks", "traps", "problems"}
     graphs = {"nodes", "links", "host_nodes", "host_links", "domain_nodes", "domain_links"}
     assert {row["view"] for row in rows} == tables | graphs
     assert {"view": "crawldb", "column": "score", "type": "DOUBLE"} in rows

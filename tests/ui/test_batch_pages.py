@@ -14,6 +14,7 @@ from urllib.parse import quote
 import pytest
 from tests.batch.api.server import serving_crawls
 from tests.fetch.browsers import needs_browser
+from tests.local_site import local_site
 from tests.ui.browsing import Browsing, axe_source, browsing, serious_findings
 from tests.ui.hostile_site import LINKS, hostile_site
 
@@ -83,16 +84,54 @@ def test_a_crawl_is_stopped_and_resumed_with_the_keyboard(browser: Browsing) -> 
     with CrawlClient(browser.address, timeout=120) as client:
         client.create("slow", [SEED], until_done=True, settings={"fetch.delay": "2s"})
         page = browser.open("/crawl/slow")
+        page.get_by_text("step fetch").wait_for()
         page.get_by_role("button", name="Stop").focus()
         page.wait_for_timeout(3_000)  # the values beside the button are renewed every second
         assert page.evaluate("document.activeElement.textContent") == "Stop"
         page.keyboard.press("Enter")
         page.locator(".state.stopped").wait_for(timeout=120_000)
+        page.get_by_text("Last run: stopped by request").wait_for()
 
         page.get_by_role("button", name="Resume").click()
         page.locator(".state.running").wait_for()
         client.stop("slow", client.jobs("slow")[0].id, how="kill")
         page.get_by_role("button", name="Resume").wait_for(timeout=120_000)
+
+
+def test_a_crawl_without_a_page_says_why_and_a_button_fixes_it(browser: Browsing) -> None:
+    with local_site({"/": "<title>Home</title><a href=/gone>gone</a>"}) as site:
+        seed = site.url(host="127.0.0.1")
+        page = browser.open("/new")
+        page.get_by_label("Name").fill("private")
+        page.get_by_label("Seeds").fill(seed)
+        page.get_by_role("button", name="Start the crawl").click()
+
+        page.locator(".state.failed").wait_for(timeout=120_000)
+        alert = page.get_by_role("alert")
+        alert.get_by_text("No page was fetched.").wait_for()
+        first = page.evaluate("document.querySelector('nav.tabs').nextElementSibling.innerText")
+        assert f"{seed} – refused port: port {site.server_port} is not in fetch.allow_ports." in first
+        assert "The setting fetch.allow_hosts decides this." in first
+        page.locator(".plot .legend li").get_by_text("refused port", exact=True).first.wait_for()
+        page.locator(".plot.none").get_by_text("Speed").first.wait_for()
+
+        alert.get_by_role("button", name="Allow it and try again").click()
+        page.locator(".state.finished").wait_for(timeout=120_000)
+        assert page.get_by_role("alert").count() == 0
+        assert "/" in site.requests
+
+
+def test_an_administrator_allows_private_seeds_with_a_checkbox(browser: Browsing) -> None:
+    with local_site({"/": "<title>Home</title>"}) as site:
+        page = browser.open("/new")
+        page.get_by_label("Name").fill("own")
+        page.get_by_label("Seeds").fill(site.url(host="127.0.0.1"))
+        page.get_by_label("Allow private hosts and ports").check()
+        page.get_by_label("These are my own sites").check()
+        page.get_by_role("button", name="Start the crawl").click()
+
+        page.locator(".state.finished").wait_for(timeout=120_000)
+        assert "/" in site.requests
 
 
 def test_search_leads_to_a_page_and_its_archived_copy(browser: Browsing) -> None:
@@ -218,6 +257,7 @@ PLACES = (
     f"/crawl/news/url?url={quote(SEED, safe='')}",
     "/crawl/news/search?q=river",
     "/crawl/news/reports?report=errors",
+    "/crawl/news/reports?report=site",
     "/crawl/news/sql",
     "/crawl/news/jobs",
     "/nowhere",

@@ -9,6 +9,8 @@
 - ``hosts/``       the hostdb: where each fact comes from, and their join
 - ``graph/``       the link graph: its tables, links as arrays, ranks
 - ``update/``      the update rule as column expressions
+- ``main_text/``   the main text of archived pages, made when something needs it
+- ``site/``        the report on a site's health: links, redirects, titles, canonical addresses
 - ``reports/``     named reports about a crawl, and a page of them
 - ``api/``         the REST API for batch crawls, served by ``scoter ui``
 """

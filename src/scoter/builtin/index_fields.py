@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
+from msgspec.structs import replace
+
 from scoter.builtin.rulefiles import read_rules
 from scoter.core.dates import parse_date
 from scoter.core.document import CrawledPage, Document, Inlink
@@ -36,6 +38,8 @@ class BasicIndexingFilter:
     def fill(self, document: Document, crawled: CrawledPage) -> Document | None:
         page, url = crawled.page, shown_url(crawled)
         forbidden = page.noarchive and self._cache != "none"
+        if page.main_text:
+            document = replace(document, rest=beside(page.main_text, page.text)[: self._longest_content])
         return document.with_fields(
             url=[url.text],
             host=[url.host],
@@ -49,6 +53,16 @@ class BasicIndexingFilter:
             cache=[self._cache if forbidden else None],
             nosnippet=[True if page.nosnippet else None],
         )
+
+
+def beside(main_text: str, text: str) -> str:
+    """Return the lines of a page's text that are not lines of its main text.
+
+    >>> beside("Grey seals\\neat fish.", "Home\\nGrey seals\\neat fish.\\nImprint")
+    'Home\\nImprint'
+    """
+    main = {line.strip() for line in main_text.split("\n")}
+    return "\n".join(line for line in text.split("\n") if line.strip() not in main)
 
 
 def shown_url(crawled: CrawledPage) -> Url:

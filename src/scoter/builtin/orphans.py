@@ -68,6 +68,6 @@ class OrphanScoring(PluginValue):
 
 
 def _before(table: Any, span: timedelta) -> Any:
-    import ibis
+    from scoter.plugins.recorded import ibis
 
     return table.now - ibis.literal(span // timedelta(microseconds=1), type="int64").as_interval("us")

@@ -224,7 +224,7 @@ def _interval(rules: schedule.Schedule, table: Any) -> Any:
 
 
 def _later(table: Any, seconds: Any) -> Any:
-    import ibis
+    from scoter.plugins.recorded import ibis
 
     number = ibis.literal(seconds) if isinstance(seconds, int) else seconds
     return table.fetched + number.cast("int64").as_interval("s")
@@ -232,7 +232,7 @@ def _later(table: Any, seconds: Any) -> Any:
 
 def _real(number: float) -> Any:
     """Return a double: DuckDB reads a literal as a decimal, which multiplies differently."""
-    import ibis
+    from scoter.plugins.recorded import ibis
 
     return ibis.literal(repr(number)).cast("float64")
 
@@ -245,7 +245,7 @@ def _whole(seconds: Any) -> Any:
 def _looked_up(column: Any, values: Sequence[tuple[str, Any]], otherwise: Any) -> Any:
     """Look a text up in a sorted list of pairs, by bisection since lists of hosts may be long."""
     if len(values) <= 8:
-        import ibis
+        from scoter.plugins.recorded import ibis
 
         return ibis.cases(*((column == text, value) for text, value in values), else_=otherwise)
     middle = len(values) // 2

@@ -9,6 +9,8 @@ What commands share:
 - ``counterparts``  generates the docs page about Nutch's commands, plug-ins and properties
 - ``manual``       generates the docs page of all commands, and the man page
 - ``session``      opens a crawl directory for a command: lock, engine, status line
+- ``crawl_seeds``  what the seeds of ``crawl`` say about their hosts
+- ``crawl_summary``  the summary at the end of ``crawl``
 - ``files``        reads input: files, lines and URLs
 - ``own_settings`` which settings of crawl directories this user has recorded
 - ``output``       messages, colours, widths and the status line
@@ -27,7 +29,8 @@ Commands; ``main`` imports a module when one of its commands is used:
 - ``crawl``         crawl
 - ``dedup``         dedup
 - ``explain``       explain
-- ``export``        export, corpus
+- ``export``        export
+- ``corpus``        corpus
 - ``fetch``         fetch
 - ``generate``      generate, freegen
 - ``import_nutch_crawl``  import-nutch-crawl
@@ -47,12 +50,14 @@ Commands; ``main`` imports a module when one of its commands is used:
 - ``compact``       compact
 - ``prune``         prune
 - ``queries``       sql, report
+- ``checksite``     checksite, and the report on the health of a site
 - ``readdb``        readdb
 - ``readlinkdb``    readlinkdb
 - ``readseg``       readseg
 - ``serve``         serve
 - ``simweb``        simweb
 - ``sitemap``       sitemap
+- ``site_search``   search-server, search-site
 - ``spark_cluster``  cluster
 - ``statistics``    crawlcomplete, domainstats, protocolstats
 - ``submit``        submit

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from scoter.cli.fetch import deferred_hosts, fetch_progress
+from scoter.cli.crawl_seeds import add_seeds, allow_typed_seeds, declare_own, name_local_crawl, read_input
+from scoter.cli.crawl_summary import print_summary
+from scoter.cli.fetch import fetch_progress
 from scoter.cli.invocation import INTERRUPTED, NOTHING_TO_DO, AtMost, agent_option, invocation, remark
-from scoter.cli.output import progress_bar, visible
+from scoter.cli.output import progress_bar
 from scoter.cli.own_settings import remember_settings
-from scoter.cli.results import print_result, print_table
+from scoter.cli.results import print_result
 from scoter.cli.session import CrawlSession, crawl_session
-from scoter.cli.sitemap import not_read
-from scoter.core.display import count, duration, size
-from scoter.errors import UserError, typed
+from scoter.core.display import count
+from scoter.errors import ConfigError, UserError, typed
 
 if TYPE_CHECKING:
     from scoter.batch.crawldir.directory import CrawlDir
-    from scoter.batch.fetchlists.traps import TrapHost
-    from scoter.batch.hosts.notable import NotableHost
-    from scoter.batch.jobs.crawl import CrawlProgress, CrawlResult
+    from scoter.batch.jobs.crawl import CrawlProgress
     from scoter.config import Config
 
 _RECORDED = """\
@@ -35,8 +30,9 @@ _RECORDED = """\
 # a configuration file, environment variables and options override them. Edit or delete this file to forget them.
 """
 _MAX_PER_HOST = 5_000
-"""Seven hours of requests at the default delay: one large host must not fill the fetch list of every round."""
-_TRAPS_SHOWN = 5
+"""Seven hours of requests at the default delay: one large host must not fill the fetch list of every round.
+
+A crawl of one's own hosts has no such limit."""
 
 
 @click.command()
@@ -53,7 +49,7 @@ _TRAPS_SHOWN = 5
     "--max-per-host",
     type=click.IntRange(1),
     metavar="N",
-    help=f"Fetch at most N URLs of a host per round (default: generate.max_count, or {_MAX_PER_HOST}).",
+    help=f"Fetch at most N URLs of a host per round (generate.max_count, or {_MAX_PER_HOST} without --own-site).",
 )
 @click.option(
     "--scope",
@@ -75,6 +71,16 @@ _TRAPS_SHOWN = 5
     "--hostdb", is_flag=True, help="Update the hostdb in every round, and leave out hosts that it knows to be dead."
 )
 @click.option("--dedup/--no-dedup", default=True, show_default=True, help="Mark pages with the same content.")
+@click.option(
+    "--own-site",
+    is_flag=True,
+    help="The seeds' hosts are yours: fetch fast, follow all links, hold nothing back as a trap (fetch.own_hosts).",
+)
+@click.option(
+    "--allow-seeds",
+    is_flag=True,
+    help="Allow the private hosts and ports also of seeds in files and on stdin, as of typed ones (fetch.allow_hosts).",
+)
 @click.option("--index", "wants_index", is_flag=True, help="Write the pages to the search indexes at the end.")
 def command(
     directory: str,
@@ -82,6 +88,8 @@ def command(
     rounds: int,
     until_done: bool,
     scope: str,
+    own_site: bool,
+    allow_seeds: bool,
     wants_index: bool,
     **limits: Any,
 ) -> int:
@@ -90,37 +98,45 @@ def command(
     SEEDS are URLs, files of URLs, folders of such files, or - for stdin. Each round generates a list of the URLs that
     are due, fetches and parses them, and updates the crawldb; the linkdb is updated at the end. A crawl can be
     interrupted at any time and continues where it stopped, with the same settings unless others are given. Ctrl-C, or
-    a file named STOP in DIR, ends it after the requests in progress; a second Ctrl-C ends it at once. Exit codes: 1
-    if no page was fetched (but 0 if the crawl has pages and none is due yet), 130 after Ctrl-C.
+    a file named STOP in DIR, ends it after the requests in progress; a second Ctrl-C ends it at once. A URL typed here
+    may lead to a private host, such as http://localhost:8000/: it allows exactly that host and port. Exit codes: 1 if
+    no page was fetched (but 0 if the crawl has pages and none is due yet), 130 after Ctrl-C.
 
     \b
     Example:
       scoter crawl mycrawl https://example.org/ --agent examplebot
+      scoter crawl mycrawl http://localhost:8000/ --own-site
       scoter crawl mycrawl seeds.txt --rounds 10 --top-n 1000 --scope host
       scoter crawl mycrawl
     """
     from scoter.batch.fetchlists.lists import local_workers
-    from scoter.batch.urls.seeds import seed_sources
     from scoter.batch.worker.pool import FetchPool
     from scoter.fetch.protocols.request_headers import user_agent
 
     options = invocation()
     # Check the input before creating the directory, so that a mistake leaves nothing behind.
+    sources = read_input(directory, seeds)
+    allow_typed_seeds(sources, with_files=allow_seeds)
+    if own_site:
+        declare_own(directory, sources)
+    name_local_crawl(sources, scope, with_files=allow_seeds)
+    if not options.config.agent.name:
+        hint = f"Choose a name, which site owners will see: scoter {typed(*options.arguments, '--agent', 'examplebot')}"
+        raise ConfigError("is not set; nothing is fetched without it", where="agent.name", hint=hint)
     user_agent(options.config)
-    seed_sources(seeds)
     with FetchPool() as pool:
         # Fork now, while there is no lock and the engine is not loaded.
-        pool.fork(local_workers(options.config))
+        pool.fork(local_workers(options.config), options.config)
 
         from scoter.batch.crawldir.directory import STOP, StopRequest
         from scoter.batch.jobs.crawl import CrawlLimits, crawl
 
         with crawl_session("crawl", directory, create=bool(seeds)) as session, pool:
-            config = _add_seeds(session, seeds, scope)
+            config = add_seeds(session, seeds, scope)
             _record_settings(session.crawl)
             wanted = config.generate
             limits["hostdb"] = limits["hostdb"] or bool(wanted.max_count_expr or wanted.fetch_delay_expr)
-            if limits["max_per_host"] is None and config.generate.max_count is None:
+            if limits["max_per_host"] is None and wanted.max_count is None and not config.fetch.own_hosts:
                 limits["max_per_host"] = _MAX_PER_HOST
             stopping = StopRequest(session.crawl.path / STOP, session.status.acknowledge_stop)
             started = time.monotonic()
@@ -137,8 +153,17 @@ def command(
                 )
             if wants_index and not stopping:
                 _index(session, config)
-            session.progress.add("", is_last=True, ended=done.ended_by, is_done=done.is_done)
-    print_result(done, lambda done: _print_summary(done, time.monotonic() - started, session.crawl))
+            is_failed = not done.has_succeeded and not stopping
+            session.progress.add(
+                "",
+                is_last=True,
+                ended=done.ended_by,
+                is_done=done.is_done,
+                left=done.left,
+                is_failed=is_failed,
+                causes=done.causes if is_failed else tuple(each for each in done.causes if each.setting),
+            )
+    print_result(done, lambda done: print_summary(done, time.monotonic() - started, session.crawl))
     if "store.disk_floor" in stopping.by:
         raise UserError(f"the crawl stopped: {stopping.by}", hint="Free some space and run the same command again.")
     if stopping.is_interrupted:
@@ -149,7 +174,7 @@ def command(
 def _index(session: CrawlSession, config: Config) -> None:
     """Write the pages to the search indexes, if there are any pages."""
     from scoter.batch.jobs.index import index
-    from scoter.cli.index import describe, report_progress
+    from scoter.cli.index import describe, main_text_progress, report_progress
 
     if any(segment.is_parsed for segment in session.crawl.all_segments()):
         session.status.show("index")
@@ -159,6 +184,7 @@ def _index(session: CrawlSession, config: Config) -> None:
             config,
             now=datetime.now(UTC),
             on_progress=lambda done, total: report_progress(session, done, total),
+            on_main_text=main_text_progress(session),
         )
         session.status.note(describe(done))
 
@@ -180,37 +206,6 @@ def _record_settings(crawl: CrawlDir) -> None:
     crawl.record_settings(text)
     if text and not loaded.ignored:  # what was ignored is still in the file, and not this user's
         remember_settings(text)
-
-
-def _add_seeds(session: CrawlSession, seeds: tuple[str, ...], scope: str) -> Config:
-    """Add the seeds to the crawldb and return the configuration, restricted to the crawl's scope."""
-    from scoter.batch.crawldir.crawldb import table_exists
-    from scoter.batch.jobs.inject import inject
-    from scoter.batch.urls.seeds import ANY_SCOPE, extend_scope, seed_hosts
-
-    if seeds:
-        seeds = tuple(str(_save_stdin(session)) if seed == "-" else seed for seed in seeds)
-        done = inject(session.crawl, session.engine, session.config, seeds, now=session.now)
-        known = f"{done.known:,} already known, {done.filtered:,} dropped by filters"
-        session.status.note(f"Seeds: {done.new:,} new, {known}.")
-        for each in done.complaints:
-            session.status.note(f"  {each.where}: {visible(each.text)}: {visible(each.why)}")
-        if not table_exists(session.crawl.crawldb):
-            hint = "To see which filter drops a URL: scoter filterchecker URL"
-            raise UserError("there is no seed to start from", hint=hint if done.filtered else "")
-        if scope != ANY_SCOPE:
-            extend_scope(session.crawl, scope, seed_hosts(seeds))
-    return session.config if scope == ANY_SCOPE else session.scoped_config
-
-
-def _save_stdin(session: CrawlSession) -> Path:
-    """Copy standard input to a file: seeds are read twice, once for the URLs and once for the scope."""
-    if sys.stdin is None:
-        raise UserError("standard input is closed")
-    file = session.scratch / "stdin"
-    with file.open("wb") as copy:
-        shutil.copyfileobj(sys.stdin.buffer, copy)
-    return file
 
 
 def _report(session: CrawlSession, progress: CrawlProgress) -> None:
@@ -237,64 +232,3 @@ def _progress(progress: CrawlProgress) -> str:
     if progress.sitemaps is not None:
         return f"{head} {count(progress.sitemaps.fetched, 'file')}, {progress.sitemaps.queued:,} to fetch"
     return head if progress.share is None else progress_bar(head, progress.share)
-
-
-def _print_summary(done: CrawlResult, seconds: float, crawl: CrawlDir) -> None:
-    rows = [
-        {
-            "round": str(each.number),
-            "segment": each.segment,
-            "URLs": f"{each.urls:,}",
-            "fetched": f"{each.fetched:,}",
-            "new URLs": f"{each.new:,}",
-            "time": duration(round(each.seconds)),
-        }
-        for each in done.rounds
-    ]
-    if rows:
-        print_table(rows, list(rows[0]))
-        print()
-    by_frequency = sorted(done.by_status.items(), key=lambda each: -each[1])
-    statuses = ", ".join(f"{number:,} {name}" for name, number in by_frequency)
-    print(f"{count(sum(done.by_status.values()), 'URL')} known: {statuses}.")
-    for line in _host_lines(done.hosts):
-        print(line)
-    if done.traps:
-        print(_trap_line(done.traps))
-    if done.sitemaps is not None and done.sitemaps.unread:
-        for line in not_read(done.sitemaps):
-            remark(line)
-        remark(f"To read them: scoter sitemap {typed(crawl.path)}")
-    if done.failures:
-        remark("No page was fetched:")
-        for each in done.failures:
-            remark(f"  {visible(each.url)}: {each.reason}" + (f" ({visible(each.detail)})" if each.detail else ""))
-        remark(f"To see more: scoter explain {typed(crawl.path, done.failures[0].url)}")
-    if done.deferred:
-        remark(deferred_hosts(done.deferred))
-    hint = "" if done.is_done else f" To continue: scoter crawl {typed(crawl.path)}"
-    remark(f"Finished after {duration(round(seconds))}: {done.ended_by}.{hint}")
-
-
-def _host_lines(hosts: Sequence[NotableHost]) -> Iterator[str]:
-    forms: dict[str, Callable[[float], str]] = {
-        "slowest": "{:,.0f} ms".format,
-        "largest": size,
-        "most errors": "{:,.0f}".format,
-        "most challenges": "{:,.0f}".format,
-    }
-    titles = {"slowest": "Slowest hosts", "largest": "Hosts that sent most", "most errors": "Hosts with most errors"}
-    titles["most challenges"] = "Hosts that sent a challenge or a wall instead of pages"
-    for why, shown in forms.items():
-        found = [f"{visible(each.host)} {shown(each.value)}" for each in hosts if each.why == why]
-        if found:
-            yield f"{titles[why]}: {', '.join(found)}."
-
-
-def _trap_line(traps: Sequence[TrapHost]) -> str:
-    shown = "; ".join(
-        f"{visible(each.pattern or each.host)} ({each.reason}, {count(each.urls, 'URL')} held back)"
-        for each in traps[:_TRAPS_SHOWN]
-    )
-    more = f"; and {len(traps) - _TRAPS_SHOWN:,} more" if len(traps) > _TRAPS_SHOWN else ""
-    return f"Possible traps: {shown}{more}. To fetch them anyway: -D generate.trap_share=1"

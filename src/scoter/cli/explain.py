@@ -44,6 +44,8 @@ def command(directory: str, url: str) -> int:
         else:
             for line in _lines(found, sentence, session.now):
                 click.echo(visible(line))
+            if found.remedy is not None and (allowing := found.remedy.command(directory)):
+                click.echo(f"to allow it   {visible(allowing)}")
         is_known = found.record or found.fetches or found.links.count or found.redirected_from.count
         return 0 if is_known else NOTHING_TO_DO
 

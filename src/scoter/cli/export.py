@@ -1,4 +1,4 @@
-"""Commands that write a crawl to files for others: export and corpus."""
+"""The command that writes a crawl to files for others: export."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import click
 
 from scoter.cli.invocation import AtMost, Decorator, invocation, only_with, remark
 from scoter.cli.output import note, progress_bar, visible
-from scoter.cli.results import exact_option, print_result, print_table
+from scoter.cli.results import exact_option, print_result
 from scoter.cli.session import CrawlSession, crawl_session
 from scoter.core.display import count, duration, rate, size
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
-    from scoter.export.corpus import CorpusReport
     from scoter.export.folder import ExportManifest
+    from scoter.export.page_rows import ExportSource
     from scoter.export.selection import PageFilter
 
 _FORMATS = ("warc", "wacz", "jsonl", "csv", "parquet", "markdown", "sqlite", "files", "commoncrawl")
 _OPTIONS = {
     "--fields": "fields",
+    "--text": "fields",
     "--compress": "compression",
     "--exact": "exact",
     "--include-redirects": "redirects",
@@ -61,6 +62,9 @@ shard_size_option = click.option(
 @exact_option
 @selection_options
 @click.option("--include-redirects", "redirects", is_flag=True, help="With warc and wacz: also export redirects.")
+@click.option(
+    "--text", type=click.Choice(["main", "markdown"]), help="What content is: the main text (default) or Markdown."
+)
 @click.option("--fields", default="", metavar="NAMES", help="Fields of a page, separated by commas.")
 @click.option("--compress", type=click.Choice(["none", "gzip", "zstd"]), default="none", help="Compression of files.")
 @click.option("--fts", is_flag=True, help="With sqlite: add a full-text index.")
@@ -87,16 +91,18 @@ def command(directory: str, out: str, form: str, shard_size: int | None, fields:
     with crawl_session("export", directory, lock=False) as session:
         from scoter.export.fields import DEFAULT_FIELDS, parse_fields
         from scoter.export.job import ExportOptions, export
-        from scoter.export.page_rows import ExportSource
         from scoter.export.registry import FORMATS, FormatChoices
 
         takes = FORMATS[form].takes
         for option, name in _OPTIONS.items():
             only_with(_formats_with(name), name in takes, option)
+        names = parse_fields(fields) if fields else DEFAULT_FIELDS
+        if options["text"] == "markdown":
+            names = tuple(dict.fromkeys("markdown" if name == "content" else name for name in names))
         chosen = ExportOptions(
             format=form,
             filter=page_filter(options),
-            fields=parse_fields(fields) if fields else DEFAULT_FIELDS,
+            fields=names,
             shard_size=shard_size,
             choices=FormatChoices(
                 compression=options["compress"],
@@ -107,65 +113,9 @@ def command(directory: str, out: str, form: str, shard_size: int | None, fields:
                 key="reverse" if options["reverse_key"] else "url",
             ),
         )
-        source = ExportSource(session.crawl, session.engine, session.config)
+        source = export_source(session)
         done = export(source, Path(out), chosen, now=session.now, progress=ShardStatus(session))
     report(done.manifest, out, was_finished=done.was_finished)
-
-
-@click.command()
-@click.argument("directory", metavar="DIR")
-@click.argument("out", metavar="OUT")
-@selection_options
-@click.option(
-    "--text", type=click.Choice(["main", "markdown"]), default="main", help="Main text (default) or Markdown."
-)
-@click.option("--keep-duplicates", is_flag=True, help="Keep pages with the same or nearly the same text.")
-@click.option("--keep-near-duplicates", is_flag=True, help="Keep pages with nearly the same text.")
-@click.option("--dry-run", is_flag=True, help="Only count the pages that each rule would leave out.")
-@click.option(
-    "--shard-size", type=AtMost(min=1), default=50_000, show_default=True, metavar="N", help="Pages per file."
-)
-def corpus(directory: str, out: str, text: str, dry_run: bool, **options: Any) -> None:
-    """Write the texts of a crawl for a language model.
-
-    OUT is a new directory. It gets Parquet files with text, URL, title, language, dates and quality signals. Poor texts
-    are left out by the rules of Gopher, C4 and FineWeb (the settings corpus.*), and of repeated texts one is kept. An
-    interrupted run is continued by the same command.
-
-    \b
-    Example:
-      scoter corpus mycrawl texts --where "language == 'en'"
-      scoter corpus mycrawl texts --dry-run -D corpus.min_words=100
-    """
-    with crawl_session("corpus", directory, lock=False) as session:
-        from scoter.export.corpus import CorpusOptions, examine
-        from scoter.export.corpus import corpus as write
-        from scoter.export.page_rows import ExportSource
-
-        chosen = CorpusOptions(
-            filter=page_filter(options),
-            text="markdown" if text == "markdown" else "main",
-            **{name: options[name] for name in ("keep_duplicates", "keep_near_duplicates", "shard_size")},
-        )
-        source, progress = ExportSource(session.crawl, session.engine, session.config), ShardStatus(session)
-        if dry_run:
-            found = examine(source, session.scratch / "corpus", chosen, now=session.now, progress=progress)
-            session.status.clear()
-            print_result(found, _show_examined)
-            return
-        done = write(source, Path(out), chosen, now=session.now, progress=progress)
-    report(done.manifest, out, was_finished=done.was_finished)
-
-
-def _show_examined(found: CorpusReport) -> None:
-    rows = [{"rule": f"corpus.{name}", "pages": number} for name, number in found.broken.items()]
-    rows += [
-        {"rule": "left out by these rules", "pages": found.poor},
-        {"rule": "same text as another", "pages": found.exact_duplicates},
-        {"rule": "nearly the same text", "pages": found.near_duplicates},
-        {"rule": "kept", "pages": found.kept},
-    ]
-    print_table(rows, ["rule", "pages"])
 
 
 def _formats_with(name: str) -> str:
@@ -186,11 +136,20 @@ def page_filter(options: dict[str, Any]) -> PageFilter:
     return PageFilter(**{name: options[name] for name in PageFilter.__struct_fields__ if name in options})
 
 
-class ShardStatus:
-    """Shows how many pages are written, how fast, and how long the rest will take."""
+def export_source(session: CrawlSession) -> ExportSource:
+    """Return what a command exports from; if main text has to be made first, its progress is shown."""
+    from scoter.export.page_rows import ExportSource
 
-    def __init__(self, session: CrawlSession, clock: Callable[[], float] = time.monotonic) -> None:
+    status = ShardStatus(session, label="main text")
+    return ExportSource(session.crawl, session.engine, session.config, status, session.status.note)
+
+
+class ShardStatus:
+    """Shows how many pages are done, how fast, and how long the rest will take."""
+
+    def __init__(self, session: CrawlSession, clock: Callable[[], float] = time.monotonic, *, label: str = "") -> None:
         self._session = session
+        self._label = label or session.command
         self._clock = clock
         self._first: tuple[int, float] | None = None
 
@@ -199,7 +158,7 @@ class ShardStatus:
         if self._first is None:
             self._first = (done, now)
         pages, seconds = done - self._first[0], now - self._first[1]
-        text = f"{progress_bar(self._session.command, done / total)} · {done:,} of {count(total, 'page')}"
+        text = f"{progress_bar(self._label, done / total)} · {done:,} of {count(total, 'page')}"
         if pages and seconds > 0:
             text += f" · {rate(pages, seconds)} · {duration((total - done) * seconds / pages)} left"
         self._session.status.show(text)
@@ -213,7 +172,7 @@ def report(manifest: ExportManifest, out: str, *, was_finished: bool) -> None:
     whole = f"{count(manifest.pages, 'page')} in {count(files, 'file')}, {size(space)}"
     print_result(manifest, f"{out} is complete: {whole}" if was_finished else f"Exported {whole}, to {out}")
     if without := counts.get("without_markdown"):
-        remark(f"{count(without, 'page')} had no Markdown, so their text was used; it needs parse.markdown=true.")
+        remark(f"{count(without, 'page')} had no Markdown, so their text was used (not HTML, or not archived).")
     if manifest.skipped:
         note(f"Skipped {count(manifest.skipped, 'page')}:")
     for page in manifest.skipped_pages:

@@ -45,7 +45,8 @@ def command(directory: str, segment: str, threads: int | None, parse: bool | Non
     from scoter.batch.worker.pool import FetchPool
 
     with FetchPool() as pool, ExitStack() as stack:
-        pool.fork(local_workers(invocation().config))  # now, while there is no lock and no engine
+        config = invocation().config
+        pool.fork(local_workers(config), config)  # now, while there is no lock and no engine
         with crawl_session("fetch", directory, lock=False) as session, pool:
             stopping = StopRequest(on_signal=session.status.acknowledge_stop)
             stack.enter_context(stopping.handle_signals())

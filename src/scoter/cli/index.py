@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -78,6 +78,7 @@ def _run(command: str, directory: str, dry_run: bool, *, force: bool = False, on
             only_delete=only_delete,
             dry_run=dry_run,
             on_progress=lambda done, total: report_progress(session, done, total),
+            on_main_text=main_text_progress(session),
         )
     print_result(done, describe(done, dry_run))
     for rejection in done.rejections:
@@ -88,6 +89,19 @@ def report_progress(session: CrawlSession, done: int, total: int) -> None:
     """Show how far a run is, to people and to programs."""
     session.status.show(f"index  {done:,} of {count(total, 'document')}")
     session.progress.add("index", share=round(done / max(total, 1), 4), done=done, total=total)
+
+
+def main_text_progress(session: CrawlSession) -> Callable[[int, int], None]:
+    """Return what shows how many pages have got the main text that the crawl did not store."""
+    from scoter.cli.export import ShardStatus
+
+    status = ShardStatus(session, label="main text")
+
+    def report(done: int, total: int) -> None:
+        status(done, total)
+        session.progress.add("main text", share=round(done / max(total, 1), 4), done=done, total=total)
+
+    return report
 
 
 def describe(done: IndexResult, dry_run: bool = False) -> str:
@@ -112,12 +126,14 @@ def describe(done: IndexResult, dry_run: bool = False) -> str:
 def search(directory: str, query: tuple[str, ...], limit: int, page: int, explain: bool) -> None:
     """Search the pages of a crawl.
 
-    Run `scoter index` first. A query has words, "phrases", -excluded words, and fields: site:, host:, lang:, type:,
-    intitle:, inurl:, after:, before: and sort:date. With --json there is one result per line.
+    Run `scoter index` first. A query has words, "exact phrases", -excluded words, and operators: site: (also with a
+    path), host:, lang:, filetype:, type:, intitle:, inurl:, after:, before: and sort:date. Write -- before a query that
+    begins with a dash. With --json there is one result per line.
 
     \b
     Example:
       scoter search mycrawl grey seals
+      scoter search mycrawl -- git rebase --onto
       scoter search mycrawl '"grey seals" site:example.org -zoo after:2026-01' --json
     """
     from scoter.batch.crawldir.directory import CrawlDir
@@ -133,6 +149,8 @@ def search(directory: str, query: tuple[str, ...], limit: int, page: int, explai
             print_json(hit)
     else:
         _show(found, (page - 1) * limit)
+    for notice in found.notices:
+        note(f"Note: {visible(notice)}")
     if found.suggestion and not found.corrected:
         note(f"Did you mean: {visible(found.suggestion)}")
     if not found.hits:
@@ -165,8 +183,9 @@ def _show(found: SearchPage, offset: int) -> None:
         click.echo("No page has all of the words. Pages with most of them:\n")
     click.echo(count(found.total, "page") if found.total else "No page matches.")
     for number, hit in enumerate(found.hits, offset + 1):
-        click.echo(f"\n{number:>3}. " + click.style(visible(hit.title), bold=True))
-        click.echo(f"     {visible(hit.url)}")
+        path = "".join(f" › {visible(each)}" for each in hit.section)
+        click.echo(f"\n{number:>3}. " + click.style(visible(hit.title), bold=True) + path)
+        click.echo(f"     {visible(hit.link)}")
         if hit.snippet:
             click.echo(_indented(hit))
         click.echo(f"     {_facts(hit)}")

@@ -34,6 +34,7 @@ class Invocation:
     """The values of the options that every command takes."""
 
     def __init__(self) -> None:
+        self.arguments: tuple[str, ...] = ()
         self.config_file: Path | None = None
         self.crawl_settings: Path | None = None
         self.overrides: list[str] = []

@@ -21,13 +21,15 @@ from scoter.config.trust import settable_by_others
 from scoter.errors import UrlError, UserError, did_you_mean
 
 JOB_COMMANDS = (
-    *("crawl", *COMMANDS["Batch crawl step by step"], "export", "corpus"),
+    *("crawl", *COMMANDS["Batch crawl step by step"], "checksite", "export", "corpus"),
     *("merge", "mergedb", "mergelinkdb", "mergesegs", "compact", "prune", "import-nutch-crawl"),
 )
 _READS = "it only reads; the API has paths for what it shows"
 NOT_JOBS = {
     "ui": "it is this server",
     "search": "GET …/search",
+    "search-server": "it is a server of its own",
+    "search-site": "its files are for another web server",
     "sql": "POST …/sql",
     "report": "GET …/reports",
     "explain": "GET …/url",
@@ -51,6 +53,8 @@ _NAMES = {"segment": "segment", "segments": "segment", "directories": "crawl", "
 _HELP = {
     "directories": "Names of other crawls, which are read.",
     "nutch": "Name of a folder beside the crawls that holds Nutch's crawldb and segments.",
+    "allow_seeds": "The seeds may be on private hosts and unusual ports, such as http://localhost:8000/; what they lead"
+    " to may not. Only administrators see this.",
     "out": f"Name of a new folder below {EXPORTS}/ in the crawl; the same name continues an interrupted run.",
 }
 _HIDDEN = {"directory", "hosts"}
@@ -199,7 +203,7 @@ def _option(parameter: click.Parameter) -> CommandOption:
     return CommandOption(
         name=_option_name(parameter),
         type="array" if is_list else name,  # type: ignore[arg-type]  # one of the values above
-        help=getattr(parameter, "help", None) or _HELP.get(_option_name(parameter), ""),
+        help=_HELP.get(_option_name(parameter)) or getattr(parameter, "help", None) or "",
         accepted=tuple(map(str, kind.choices)) if isinstance(kind, click.Choice) else (),
         minimum=getattr(kind, "min", None),
         maximum=getattr(kind, "max", None),

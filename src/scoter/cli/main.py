@@ -10,10 +10,12 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from scoter import __version__
 from scoter.cli.invocation import INTERRUPTED, Invocation, common_options, invocation
 from scoter.cli.output import note
 from scoter.errors import UsageError, UserError, did_you_mean
@@ -56,9 +58,15 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "clean": ("index:clean", "Delete pages that are gone from the search indexes."),
     },
     "Use a crawl": {
+        "checksite": ("checksite:checksite", "Check the health of a crawled site: links, redirects, titles and more."),
         "search": ("index:search", "Search the pages of a crawl."),
+        "search-server": ("site_search:search_server", "Serve the search of a crawl to everybody."),
+        "search-site": (
+            "site_search:search_site",
+            "Write the search of a crawl to files, which need no server.",
+        ),
         "export": ("export", "Export the pages of a crawl to files."),
-        "corpus": ("export:corpus", "Write the texts of a crawl for a language model."),
+        "corpus": ("corpus:command", "Write the texts of a crawl for a language model."),
     },
     "Inspect a crawl": {
         "readdb": ("readdb", "Show the crawldb: statistics, one URL, the top URLs, or a dump."),
@@ -155,7 +163,7 @@ class CommandTable(click.Group):
 
 
 @click.group(cls=CommandTable, params=common_options(), context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="scoter", message="scoter %(version)s")
+@click.version_option(__version__, message="scoter %(version)s")
 def scoter() -> None:
     """Crawl the web politely, in batches or live.
 
@@ -182,6 +190,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(run(list(sys.argv[1:] if arguments is None else arguments), Invocation()))
 
 
+class _NoDocumentation(ModuleType):
+    """A stand-in for the parser of Arrow's documentation, which finds nothing."""
+
+    @staticmethod
+    def NumpyDocString(text: str) -> dict[str, tuple[()]]:  # noqa: N802 - Arrow's name
+        return {"Parameters": ()}
+
+
 def tune_process() -> None:
     """Turn off what would cost a short command a third of its run time."""
     # Modules and their objects live until the end: collecting garbage among them finds nothing.
@@ -189,6 +205,8 @@ def tune_process() -> None:
     end_quickly()
     # numpy's OpenBLAS starts one thread per core. Scoter multiplies no matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # When Arrow's functions are loaded, they would read the documentation of all their options.
+    sys.modules.setdefault("pyarrow.vendored.docscrape", _NoDocumentation("docscrape"))
     # Arrow reads this only when it is loaded; store/arrow.py gives the reason.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "jemalloc")
 
@@ -202,6 +220,7 @@ def run(arguments: list[str], options: Invocation) -> int:
         if isinstance(out, io.TextIOWrapper) and out.errors == "strict":
             out.reconfigure(errors="replace")  # a locale without some character is no reason to fail
         _check_spelling(arguments)
+        options.arguments = tuple(arguments)
         # Not click's main(), which reports a broken pipe as an error.
         with scoter.make_context("scoter", arguments or ["--help"], obj=options) as context:
             outcome = scoter.invoke(context)
@@ -278,7 +297,11 @@ def _report(error: BaseException, text: str, options: Invocation) -> int:
 def _usage_text(error: click.ClickException) -> str:
     text = error.format_message()
     context = getattr(error, "ctx", None)
-    return f"{text}\nSee {context.command_path} --help" if context is not None else text
+    if context is None:
+        return text
+    if isinstance(error, click.NoSuchOption) and context.info_name == "search":
+        return f"{text}\nTo search for it, write -- before the words: scoter search DIR -- {error.option_name}"
+    return f"{text}\nSee {context.command_path} --help"
 
 
 def _prepare(command: click.Command) -> None:

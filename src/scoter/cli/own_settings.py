@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from scoter.errors import UserError
-from scoter.store.tables.local import LocalStorage
 
 _FILE: Final = "own-settings"
 _MOST: Final = 1_000
@@ -22,6 +21,8 @@ _MOST: Final = 1_000
 
 def remember_settings(text: str) -> None:
     """Note that this user has recorded a file of settings. Without a home directory, it is not noted."""
+    from scoter.store.tables.local import LocalStorage  # loads Arrow
+
     digest = _digest(text.encode())
     with suppress(OSError, UserError, RuntimeError):
         folder = _folder()

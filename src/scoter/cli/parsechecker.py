@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 
 _STDIN = ("-", "/dev/stdin")
 # Off in a crawl by default, because they take time.
-_SHOWN_SETTINGS = {"parse.metadata": "true"}
-_EXTRACTED_SETTINGS = {"parse.markdown": "true", "parse.extractor": "resiliparse"}
+_SHOWN_SETTINGS = {"parse.metadata": "true", "parse.markdown": "true", "parse.main_text": "true"}
 
 
 def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,8 +57,8 @@ def command(
     """Show how a page is parsed: type, text, metadata, links, and why.
 
     A URL is fetched as a crawl would fetch it, obeying robots.txt. A file is read from disk, or from stdin for a dash.
-    Metadata, main text and Markdown are shown unless -D turns them off (parse.metadata, parse.extractor,
-    parse.markdown); the latter two need the extra text. Exit code 1: the page could not be fetched or parsed.
+    Metadata, main text and Markdown are shown unless -D turns them off (parse.metadata, parse.main_text,
+    parse.markdown). Exit code 1: the page could not be fetched or parsed.
 
     \b
     Example:
@@ -71,7 +69,7 @@ def command(
     """
     options = invocation()
     only = next((name for name, is_wanted in texts.items() if is_wanted), None)
-    _turn_on_settings(options, only)
+    _turn_on_settings(options)
     if sum(texts.values()) > 1:
         raise UsageError("--dump-text, --main-text and --markdown cannot be combined")
     if bool(document) == stdin:
@@ -103,16 +101,11 @@ def _check(
     return parsed
 
 
-def _turn_on_settings(options: Invocation, only: str | None) -> None:
-    """Turn on metadata, and main text and Markdown if installed or asked for, unless ``-D`` turns them off."""
+def _turn_on_settings(options: Invocation) -> None:
+    """Turn on metadata, main text and Markdown, unless ``-D`` turns them off."""
     given = {each.partition("=")[0].strip() for each in options.overrides}
-    config = options.config
-    settings = dict(_SHOWN_SETTINGS)
-    if only in ("main_text", "markdown") or find_spec("resiliparse") is not None:
-        settings |= _EXTRACTED_SETTINGS
-    for name, value in settings.items():
-        current = getattr(config.parse, name.removeprefix("parse."))
-        if name not in given and current in (False, "none"):
+    for name, value in _SHOWN_SETTINGS.items():
+        if name not in given and not getattr(options.config.parse, name.removeprefix("parse.")):
             options.override(f"{name}={value}")
 
 

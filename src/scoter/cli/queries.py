@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from scoter.cli.checksite import check_options, report_site
 from scoter.cli.invocation import AtMost, invocation, remark
 from scoter.cli.results import exact_option, open_output, print_rows, row_format
 from scoter.errors import UsageError, did_you_mean
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _CSV = click.option("--csv", "wants_csv", is_flag=True, help="Print CSV.")
 _REPORT_ROWS = 20
+_SITE = "site"
 
 
 @click.command()
@@ -67,12 +69,17 @@ def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -
 @click.option("--day", metavar="DAY", help="Only this day: today, yesterday, or a date (UTC).")
 @click.option("--since", metavar="DAY", default="", help="From this day on.")
 @click.option("--until", metavar="DAY", default="", help="Up to and including this day.")
-@click.option(
-    "--limit", type=AtMost(min=1), metavar="N", default=_REPORT_ROWS, show_default=True, help="Print at most N rows."
-)
+@click.option("--limit", type=AtMost(min=1), metavar="N", help=f"Print at most N rows (default: {_REPORT_ROWS}).")
 @_CSV
 @exact_option
-@click.option("--html", metavar="FILE", help="Write all reports about a crawl to one HTML page, with charts.")
+@click.option("--html", metavar="FILE", help="Write all reports about a crawl, or `site`, to an HTML page.")
+@check_options
+@click.option(
+    "--fail-on",
+    multiple=True,
+    metavar="KIND",
+    help="With `site`: exit code 1 if there are such problems: a name, broken, fragments, error, warning or notice.",
+)
 def report(
     directory: str,
     name: str | None,
@@ -80,15 +87,18 @@ def report(
     day: str | None,
     since: str,
     until: str,
-    limit: int,
+    limit: int | None,
     wants_csv: bool,
     html: str | None,
-) -> None:
+    fail_on: tuple[str, ...],
+    **checks: Any,
+) -> int | None:
     """Answer common questions about a live service or a crawl.
 
     DIR is the directory of a live service or a crawl. Reports on a service read its log, which may lag by a minute.
     Without NAME, the reports are listed, or with --html all of them are written to one page. `pages-from` needs a SITE:
-    a host or a domain. For other questions, use `scoter sql`.
+    a host or a domain. `site` checks the health of a crawled site; SITE may then be the name of a problem, whose rows
+    are shown. For other questions, use `scoter sql`.
 
     \b
     Example:
@@ -97,6 +107,9 @@ def report(
       scoter report live pages-from example.org --since 2026-11-01 --json
       scoter report mycrawl largest --limit 5
       scoter report mycrawl --html report.html
+      scoter report mycrawl site --html health.html
+      scoter report mycrawl site broken-links
+      scoter report mycrawl site --check-links --fail-on broken
     """
     from scoter.reports.days import days
     from scoter.reports.questions import QUESTIONS
@@ -107,11 +120,22 @@ def report(
         raise UsageError(
             "there is no such directory", where=directory, hint="Give the directory of a service or crawl."
         )
+    if name == _SITE:
+        if day or since or until:
+            raise UsageError(f"{_SITE} takes no days")
+        if html is not None and (site or form != "table"):
+            raise UsageError("--html shows all problems; give no name of one and no other format")
+        if _is_service(root):
+            raise UsageError(f"{_SITE} is only available for a crawl", where=directory)
+        return report_site(directory, site, form=form, limit=limit, html=html, fail_on=fail_on, options=checks)
+    if fail_on or checks["check_links"] or checks["starts"]:
+        raise UsageError("--check-links, --start and --fail-on belong to the report `site`")
+    limit = limit or _REPORT_ROWS
     if html is not None:
         if name is not None or day or since or until or form != "table":
             raise UsageError("--html writes all reports; give no NAME, no days and no other format")
-        _write_page(root, html, limit)
-        return
+        _write_page(root, html, limit, directory)
+        return None
     from scoter.batch.reports.questions import CRAWL_REPORTS
 
     if name is None:
@@ -122,9 +146,10 @@ def report(
             CrawlDir.open(root)
             known = {each.name: each.sentence for each in QUESTIONS.values() if each.crawl}
             known |= {each.name: each.sentence for each in CRAWL_REPORTS.values()}
+            known[_SITE] = "Check the health of a site: links, redirects, titles, canonical addresses and more."
         reports = ({"name": each, "answers": sentence} for each, sentence in known.items())
         print_rows(reports, ["name", "answers"], form)
-        return
+        return None
     if name in CRAWL_REPORTS:
         if _is_service(root):
             raise UsageError(f"{name} is only available for a crawl", where=directory)
@@ -132,8 +157,13 @@ def report(
             raise UsageError(f"{name} takes no site and no days")
         with _open_tables(root) as (tables, _):
             answer = tables.query(CRAWL_REPORTS[name].sql, {"limit": limit})
-            print_rows(answer.rows, answer.columns, form, exact=invocation().exact)
-        return
+            columns, rows = answer.columns, answer.rows
+            if CRAWL_REPORTS[name].has_remedies:
+                from scoter.batch.reports.remedies import REMEDIES, with_remedies
+
+                columns, rows = (*columns, *REMEDIES), with_remedies(rows, directory, invocation().config)
+            print_rows(rows, columns, form, exact=invocation().exact)
+        return None
     question = _question(name, site, _is_service(root))
     if day and (since or until):
         raise UsageError("--day cannot be combined with --since or --until")
@@ -145,16 +175,18 @@ def report(
         values = {"since": when.since, "until": when.until, "site": _host(site or ""), "limit": limit}
         answer = tables.query(query, {key: value for key, value in values.items() if f"${key}" in query})
         print_rows(answer.rows, answer.columns, form, exact=invocation().exact)
+    return None
 
 
-def _write_page(root: Path, html: str, limit: int) -> None:
+def _write_page(root: Path, html: str, limit: int, directory: str) -> None:
     from scoter.batch.reports.page import report_page
 
     if _is_service(root):
         raise UsageError("--html is only available for a crawl", where=str(root))
     title = f"Crawl {root.absolute().name}"
     with _open_tables(root) as (tables, _), open_output(html) as file:
-        for line in report_page(tables, title, now=datetime.now(UTC), limit=limit):
+        config = invocation().config
+        for line in report_page(tables, title, now=datetime.now(UTC), limit=limit, directory=directory, config=config):
             file.write(line.encode("utf-8", "replace") + b"\n")
     if html != "-":
         remark(f"Wrote {html}")
@@ -165,7 +197,7 @@ def _question(name: str, site: str | None, is_live: bool) -> Question:
     from scoter.reports.questions import QUESTIONS
 
     if name not in QUESTIONS:
-        known = [*QUESTIONS, *(() if is_live else CRAWL_REPORTS)]
+        known = [*QUESTIONS, *(() if is_live else (*CRAWL_REPORTS, _SITE))]
         message = f"there is no report {name!r}{did_you_mean(name, known)}"
         raise UsageError(message, hint=f"Reports: {', '.join(known)}")
     question = QUESTIONS[name]

@@ -72,6 +72,7 @@ class BatchBench:
         program: list[str] | None = None,
         overrides: tuple[str, ...] = ("agent.name=testbot",),
         stream_share: float = 1.0,
+        is_open: bool = False,
         **changes: Any,
     ) -> None:
         self.clock = FakeClock()
@@ -102,6 +103,7 @@ class BatchBench:
             access=SessionAccess(self.keys, self.sessions, required=required),
             keys=self.keys,
             clock=self.clock,
+            is_open=is_open,
         )
         self.app = BatchApi(services)
         self.document: dict[str, Any] = json.loads(self.app.openapi)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
 from pathlib import Path
@@ -15,6 +16,7 @@ from scoter.batch.crawldir import host_counts
 from scoter.batch.crawldir.host_counts import FILE
 
 HOSTS = "/v1/crawls/news/hosts?sort=urls&descending=true"
+LOOK = 0.02  # seconds between requests while another process counts; the test's own timeout is the deadline
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +30,7 @@ async def ready_rows(bench: BatchBench) -> list[dict[str, Any]]:
     response = await bench.client.get(HOSTS)
     while response.status == 503:
         assert response.json["type"].endswith("counting")
+        await asyncio.sleep(LOOK)
         response = await bench.client.get(HOSTS)
     assert response.status == 200
     rows: list[dict[str, Any]] = response.json["rows"]
@@ -83,6 +86,7 @@ async def test_hosts_of_the_version_before_are_shown_while_new_ones_are_counted(
     go_on.set()
     while not (version / FILE).exists():
         assert (await bench.client.get(HOSTS)).json["rows"] == rows
+        await asyncio.sleep(LOOK)
 
 
 async def test_hosts_that_cannot_be_counted_are_an_error(tmp_path: Path) -> None:
@@ -95,6 +99,7 @@ async def test_hosts_that_cannot_be_counted_are_an_error(tmp_path: Path) -> None
     bench.hosts._count = fail
     response = await bench.client.get(HOSTS)
     while response.status == 503:
+        await asyncio.sleep(LOOK)
         response = await bench.client.get(HOSTS)
     assert response.status == 409
     assert response.json["title"] == "The hosts cannot be counted."

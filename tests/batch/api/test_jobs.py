@@ -393,3 +393,37 @@ async def test_orders_that_would_leave_the_crawl_are_refused(
     assert (got.status, got.json["where"]) == (422, where)
     assert bench.jobs.all("news") == []
     await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("scopes", "status"), [(("submit",), 403), (("admin",), 201)])
+async def test_only_administrators_may_allow_private_seeds(
+    tmp_path: Path, scopes: tuple[str, ...], status: int
+) -> None:
+    bench = bench_with(tmp_path, "/bin/true", required=True)
+    key = await bench.token(*scopes, "read")
+    seeds = ["http://localhost:8000/"]
+
+    def order(**more: Any) -> dict[str, Any]:
+        return {"options": {"allow_seeds": True}, **more}
+
+    created = await bench.client.post("/v1/crawls", order(name="own", seeds=seeds), key)
+    started = await bench.client.post("/v1/crawls/news/jobs", order(), key)
+    planned = await bench.client.post("/v1/schedules", order(crawl="news", every="1d"), key)
+    commands = (await bench.client.get("/v1/commands", key)).json["commands"]
+    shown = {option["name"] for each in commands if each["name"] == "crawl" for option in each["options"]}
+
+    assert created.status == planned.status == status
+    assert started.status == (403 if status == 403 else 202)
+    assert ("allow_seeds" in shown) == (status != 403)
+    assert "own_site" in shown
+
+
+async def test_without_keys_private_seeds_are_for_people_on_this_machine(tmp_path: Path) -> None:
+    order = {"options": {"allow_seeds": True}}
+    for name in ("here", "open"):
+        (tmp_path / name).mkdir()
+
+    here = await bench_with(tmp_path / "here", "/bin/true").client.post("/v1/crawls/news/jobs", order)
+    anybody = await bench_with(tmp_path / "open", "/bin/true", is_open=True).client.post("/v1/crawls/news/jobs", order)
+
+    assert (here.status, anybody.status) == (202, 403)

@@ -19,6 +19,7 @@ from scoter.batch.api import rows
 from scoter.batch.api.queries import REPORT_AGE, Queries
 from scoter.batch.api.records import UrlsQuery
 from scoter.batch.crawldir.directory import CrawlDir
+from scoter.batch.jobs.checksite import checksite
 from scoter.config import load
 from scoter.engine.sources import stored_name
 from scoter.store.tables import Table
@@ -272,9 +273,26 @@ async def test_reports_are_listed_and_answered(bench: BatchBench) -> None:
     assert "pages-from" in unknown.json["accepted"]
 
 
+async def test_problems_of_a_site_are_shown_after_a_check(bench: BatchBench) -> None:
+    before = await bench.client.get("/v1/crawls/news/reports/site")
+    crawl = CrawlDir.open(bench.folder.root / "news")
+    await asyncio.to_thread(checksite, crawl, load(), crawl.scratch, now=bench.clock())
+    after = (await bench.client.get("/v1/crawls/news/reports/site")).json
+    first = after["rows"][0]
+    rows = (await bench.client.get(f"/v1/crawls/news/reports/site?problem={first['problem']}&limit=1")).json
+
+    assert (before.status, before.json["title"]) == (422, "The site was not checked yet.")
+    assert first["severity"] == "error"
+    assert "broken-links" in {row["problem"] for row in after["rows"]}
+    assert first["found"] >= first["urls"] > 0
+    assert (rows["columns"], len(rows["rows"])) == (["url", "page", "text", "detail"], 1)
+
+
 @pytest.mark.parametrize(
     ("query", "where"),
     [
+        ("reports/site?problem=nonsense", "?problem"),
+        ("reports/errors?problem=orphans", "?problem"),
         ("urls?status=nonsense", "?status"),
         ("urls?limit=0", "?limit"),
         ("urls?limit=1001", "?limit"),

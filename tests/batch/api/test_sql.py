@@ -75,6 +75,9 @@ ATTACKS = (
     "install httpfs",
     "load httpfs",
     "select 1; load sqlite",
+    "load json",
+    "attach 'x.db' as x",
+    "copy crawldb to 'x.csv'",
     "set enable_external_access = true",
     "set memory_limit = '100GB'; select 1",
     "call pragma_version()",
@@ -102,7 +105,7 @@ ATTACKS = (
 def test_no_statement_reads_or_writes_files_or_opens_connections(bench: BatchBench) -> None:
     # In this process: what the process of a query adds are its limits. Others below go over HTTP.
     root = bench.folder.root
-    before = names(root)
+    before, here = names(root), names(Path.cwd())
 
     with sql(CrawlDir.open(root / "news"), memory_limit=2**29, spill_limit=2**20) as session:
         for attack in ATTACKS:
@@ -110,17 +113,13 @@ def test_no_statement_reads_or_writes_files_or_opens_connections(bench: BatchBen
                 list(session.batches(attack.format(root=root), {})[1])
             assert "a secret" not in str(refused.value), attack
             assert "root:" not in str(refused.value), attack
-    assert names(root) == before
+    assert (names(root), names(Path.cwd())) == (before, here)
 
 
-@pytest.mark.parametrize(
-    ("attack"), ["select * from read_text('/etc/passwd')", "copy crawldb to 'x.csv'", "attach 'x.db' as x", "load json"]
-)
-async def test_files_and_extensions_are_out_of_reach(attack: str, bench: BatchBench) -> None:
-    got = await bench.client.post(PATH, {"query": attack})
+async def test_files_are_out_of_reach(bench: BatchBench) -> None:
+    got = await bench.client.post(PATH, {"query": "select * from read_text('/etc/passwd')"})
 
     assert (got.status, got.json["where"]) == (422, "/query")
-    assert not Path("x.csv").exists()  # noqa: ASYNC240
 
 
 async def test_a_query_that_takes_too_long_is_ended(bench: BatchBench) -> None:
@@ -131,28 +130,29 @@ async def test_a_query_that_takes_too_long_is_ended(bench: BatchBench) -> None:
     assert (got.status, got.json["type"]) == (422, "urn:scoter:problem:too-slow")
 
 
-@pytest.mark.parametrize(
-    "attack",
-    [
-        "select * from enable_logging('QueryLog')",
-        "call enable_logging()",
-        "create table x as select 1; select * from x",
-        "create type y as enum ('a'); select 1",
-        "/* */ create view v as select 1; select 1",
-        "select * from duckdb_settings()",
-        'select * from "duckdb_settings"()',
-        "select sql from duckdb_views()",
-        "select current_setting('temp_directory')",
-        "from query('select * from duckdb_' || 'settings()')",
-        "from query /* x */ ('select 1')",
-        "select * from sqlite_master",
-    ],
+PRYING = (
+    "select * from enable_logging('QueryLog')",
+    "call enable_logging()",
+    "create table x as select 1; select * from x",
+    "create type y as enum ('a'); select 1",
+    "/* */ create view v as select 1; select 1",
+    "select * from duckdb_settings()",
+    'select * from "duckdb_settings"()',
+    "select sql from duckdb_views()",
+    "select current_setting('temp_directory')",
+    "from query('select * from duckdb_' || 'settings()')",
+    "from query /* x */ ('select 1')",
+    "select * from sqlite_master",
 )
-async def test_a_query_can_neither_change_the_session_nor_see_the_machine(attack: str, bench: BatchBench) -> None:
-    got = await bench.client.post(PATH, {"query": attack})
 
-    assert (got.status, got.json["where"]) == (422, "/query")
-    assert str(bench.folder.root) not in got.body.decode()
+
+def test_a_query_can_neither_change_the_session_nor_see_the_machine(bench: BatchBench) -> None:
+    root = bench.folder.root
+    with sql(CrawlDir.open(root / "news"), memory_limit=2**29, spill_limit=2**20) as session:
+        for attack in PRYING:
+            with pytest.raises(UserError) as refused:
+                list(session.batches(attack, {})[1])
+            assert str(root) not in f"{refused.value} {refused.value.hint}", attack
 
 
 async def test_no_catalogue_tells_paths_of_the_server(bench: BatchBench) -> None:

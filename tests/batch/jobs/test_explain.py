@@ -95,7 +95,10 @@ def test_recorded_robots_rule_is_shown(crawl: CrawlDir) -> None:
 
     _, sentence = told(crawl, A)
 
-    assert sentence == "gone (robots_denied, line 2: Disallow: /) 2 h ago; due again 2026-11-16 05:00 UTC"
+    assert sentence == (
+        "gone (robots_denied, line 2: Disallow: /) 2 h ago; due again 2026-11-16 05:00 UTC"
+        "; to allow it on a host of your own: http.robot_rules_allowlist"
+    )
 
 
 def test_dropped_url_names_the_filter(crawl: CrawlDir) -> None:

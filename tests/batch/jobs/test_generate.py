@@ -17,6 +17,7 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.fetchlists.lists import list_number
 from scoter.batch.jobs.generate import GenerateOptions, GenerateResult, generate
+from scoter.batch.urls.refusals import note_settings
 from scoter.config import load
 from scoter.core.url import canonical
 from scoter.engine import Engine
@@ -320,6 +321,7 @@ def test_normalising_selects_the_host_limit_and_changes_no_url(tmp_path: Path, e
 
 def test_failure_leaves_no_segment(tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     crawl = make_crawl(tmp_path / "crawl", pages("a.org", 2))
+    note_settings(crawl, load(None, {}, ()))
 
     def fail(*_: object) -> None:
         raise UserError("the disk is full")
@@ -353,3 +355,36 @@ def test_name_of_a_removed_applied_segment_is_not_reused(tmp_path: Path, engine:
     write_linkdb(crawl, {}, applied=["20261115120002"])
 
     assert list(run(crawl, engine).segments) == ["20261115120003"]
+
+
+def test_result_names_the_host_whose_delays_take_longest(tmp_path: Path, engine: Engine) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [*pages("a.org", 4), *pages("b.org", 3), *pages("own.org", 9)])
+    found = run(
+        crawl,
+        engine,
+        *("generate.max_count=100", "fetch.delay=5s", 'fetch.hosts=["b.org delay=60s"]', 'fetch.own_hosts=["own.org"]'),
+    )
+    uncounted = run(crawl, engine, now=NOW + DAY)
+
+    assert found.slowest is not None
+    assert (found.slowest.queue, found.slowest.urls, found.slowest.least(3)) == ("b.org", 3, timedelta(minutes=2))
+    assert uncounted.slowest is None
+
+
+def test_urls_over_the_limit_of_a_host_count_for_the_estimate(tmp_path: Path, engine: Engine) -> None:
+    crawl = make_crawl(tmp_path / "crawl", [*pages("a.org", 9), *pages("b.org", 5)])
+
+    found = run(crawl, engine, "generate.max_count=4")
+
+    assert found.slowest is not None
+    assert (found.urls, found.slowest.queue, found.slowest.urls, found.slowest.known) == (8, "a.org", 4, 9)
+
+
+def test_urls_that_filters_drop_are_counted_with_an_example(tmp_path: Path, engine: Engine) -> None:
+    (tmp_path / "rules").write_text("-a.org\n+.\n")
+    crawl = make_crawl(tmp_path / "crawl", [*pages("a.org", 2), *pages("b.org", 1)])
+
+    found = run(crawl, engine, 'urlfilter.filters=["regex"]', f"urlfilter.regex_file={tmp_path / 'rules'}")
+
+    assert (found.urls, found.filtered) == (1, 2)
+    assert "a.org" in found.a_filtered

@@ -72,7 +72,7 @@ def test_seeds_without_a_url_exit_with_1(scoter: Command) -> None:
     assert scoter("inject", "crawl", "seeds.txt") == 1
     assert scoter.out == "0 new, 1 not URLs\n"
     assert scoter("generate", "crawl") == 2
-    assert "Add seed URLs first: scoter inject crawl URL" in scoter.err
+    assert "Add seed URLs first: scoter inject crawl https://www.example.org/" in scoter.err
 
 
 def test_invalid_seed_creates_no_directory(scoter: Command) -> None:

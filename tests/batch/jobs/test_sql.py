@@ -14,6 +14,7 @@ from scoter.batch.crawldir.segment import FETCHED
 from scoter.batch.graph.views import VIEWS as GRAPH_VIEWS
 from scoter.batch.hosts.columns import HIDDEN
 from scoter.batch.jobs.sql import sql
+from scoter.batch.site.tables import PROBLEMS
 from scoter.errors import UserError
 from scoter.plugins import Column
 from scoter.store.tables import Table
@@ -26,8 +27,12 @@ VIEWS = {
     "fetches": ["segment", *schemas.CRAWL_FETCH.names],
     "outlinks": ["segment", *schemas.CRAWL_PARSE.names],
     "hosts": ["host", *(name for name in schemas.HOSTDB.names if name not in {"url", *HIDDEN})],
-    "pages": ["segment", *schemas.PARSE_DATA.names, "text", "main_text", "markdown"],
+    "pages": [
+        *("segment", *schemas.PARSE_DATA.names),
+        *("text", "main_text", "markdown", "main_text_kept", "main_text_doubtful"),
+    ],
     "traps": ["host", "pattern"],
+    "problems": PROBLEMS.names,
     **{name: schema.names for name, schema in GRAPH_VIEWS.items()},
 }
 

@@ -2,6 +2,7 @@
 
 - ``app``            the whole API, assembled, and its server: start here
 - ``records``        what it accepts and returns, and the records of ``progress.jsonl``
+- ``question_records``  the same for search, reports and SQL
 - ``services``       what the handlers depend on, and errors as responses
 - ``handlers/``      the handlers, one module per subject
 - ``crawl_folder``   the crawls below a folder, and their locks

@@ -125,6 +125,7 @@ class BatchServer:
             feeds=ProgressFeeds(most=own.web.streams, share=own.web.share),
             queries=Queries(folder.state / SPILL, share=own.web.share),
             config=config,
+            is_open=any_host and not needs_keys,
             access=SessionAccess(
                 api_keys,
                 sessions,

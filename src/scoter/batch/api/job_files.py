@@ -119,8 +119,8 @@ class JobFiles:
             return int(self.exit.read_text().strip())
         return None
 
-    def state(self) -> JobState:
-        """Return the state of the job, from its lock and its exit code."""
+    def state(self, command: str) -> JobState:
+        """Return the state of the job, from its lock and its exit code; a crawl that fetched nothing has failed."""
         if self.is_alive():
             return "stopping" if self.is_stopping else "running"
         match self.exit_code():
@@ -129,7 +129,7 @@ class JobFiles:
             case code if code == _INTERRUPTED:
                 return "stopped"
             case code if code == _NOTHING_TO_DO:
-                return "nothing-to-do"
+                return "failed" if command == "crawl" else "nothing-to-do"
             case _:
                 return "stopped" if self.is_stopping else "failed"
 
@@ -146,7 +146,7 @@ class JobFiles:
 
     def info(self, record: JobRecord, *, details: bool = False) -> JobInfo:
         """Return the job as the API shows it; ``details`` adds the end of the log and the result."""
-        state = self.state()
+        state = self.state(record.command)
         is_over = state not in ("running", "stopping")
         return JobInfo(
             id=record.id,

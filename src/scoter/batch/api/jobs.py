@@ -22,6 +22,7 @@ from scoter.batch.api.commands import IMPORTING, CommandCatalogue
 from scoter.batch.api.crawl_folder import CrawlFolder, NoSuchCrawl
 from scoter.batch.api.job_files import JobFiles, JobRecord, is_job_id, job_folders, new_job_id
 from scoter.batch.api.records import JobInfo
+from scoter.batch.crawldir.directory import JOB_VARIABLE
 from scoter.core.bounded import BoundedMap
 from scoter.errors import Unavailable, UsageError, UserError
 from scoter.http.shares import Shares
@@ -150,7 +151,7 @@ class Jobs:
                     stdin=subprocess.DEVNULL,
                     stdout=result,
                     stderr=log,
-                    env={**os.environ, **environment},
+                    env={**os.environ, **environment, JOB_VARIABLE: files.id},
                     start_new_session=True,
                     pass_fds=(lock,),
                 )

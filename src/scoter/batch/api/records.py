@@ -11,12 +11,12 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
+from scoter.batch.crawldir.causes import Cause
 from scoter.http.records import ONE_LINE, Instant, UrlText
 
 MAX_PAGE: Final = 1_000
 """Rows on one page of results."""
 MAX_SEEDS: Final = 10_000
-MAX_SQL_ROWS: Final = 100_000
 MAX_SCHEDULES: Final = 100
 
 CrawlState: TypeAlias = Literal["running", "stopped", "finished", "failed", "unusable"]
@@ -50,8 +50,8 @@ class ProgressPoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far a command was at one moment.
 
     ``share`` is that of the step, from 0 to 1. During a fetch, ``total``, ``done``, ``pages`` and ``errors`` count the
-    URLs of the segment, ``active`` requests are in progress, and ``queued`` URLs wait. ``new_urls`` is given at the end
-    of a round. The last point of a command has ``ended``: the reason, and ``is_done`` if nothing is left to do.
+    URLs of the segment, and ``active`` requests are in progress. ``new_urls`` is given at the end of a round. The last
+    point has ``ended``: the reason, ``is_done`` if nothing is left to do, and of a crawl why it ``is_failed``.
     """
 
     time: Instant
@@ -75,6 +75,9 @@ class ProgressPoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     new_urls: int | None = None
     ended: str = ""
     is_done: bool | None = None
+    left: int | None = None
+    is_failed: bool = False
+    causes: tuple[Cause, ...] = ()
 
 
 class Progress(Struct, frozen=True, kw_only=True):
@@ -362,84 +365,3 @@ class UrlExplanation(Struct, frozen=True, kw_only=True):
     url: str
     verdict: str
     facts: dict[str, Any]
-
-
-class SearchParameters(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to search for, in the language of `scoter search`."""
-
-    q: Annotated[str, Meta(min_length=1, max_length=1_000)]
-    limit: Annotated[int, Meta(ge=1, le=100)] = 10
-    offset: Annotated[int, Meta(ge=0, le=1_000)] = 0
-
-
-class SearchResults(Struct, frozen=True, kw_only=True):
-    """Pages that match; see ``scoter.index.search.SearchPage`` for the fields."""
-
-    query: str
-    total: int
-    hits: Rows
-    suggestion: str
-    corrected: bool
-    partial: bool
-
-
-class ReportInfo(Struct, frozen=True, kw_only=True):
-    """A named report."""
-
-    name: str
-    answers: str
-    takes_site: bool
-
-
-class ReportList(Struct, frozen=True):
-    """The reports that a crawl can answer."""
-
-    reports: list[ReportInfo]
-
-
-class ReportQuery(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The site and days of a report, and how many rows to return."""
-
-    site: Annotated[str, Meta(max_length=300)] = ""
-    since: Annotated[str, Meta(max_length=40)] = ""
-    until: Annotated[str, Meta(max_length=40)] = ""
-    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE)] = 20
-    exact: bool = False
-
-
-class ViewColumn(Struct, frozen=True):
-    """A column of a view, and its SQL type."""
-
-    name: str
-    type: str
-
-
-class ViewInfo(Struct, frozen=True):
-    """A view that queries can use: what its rows are, and its columns."""
-
-    name: str
-    rows: str
-    columns: list[ViewColumn]
-
-
-class ViewList(Struct, frozen=True):
-    """The views of a crawl, the most useful first."""
-
-    views: list[ViewInfo]
-
-
-class SqlOrder(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One SELECT over the views of `scoter sql`, and its limits."""
-
-    query: Annotated[str, Meta(min_length=1, max_length=100_000)]
-    limit: Annotated[int, Meta(ge=1, le=MAX_SQL_ROWS)] = 1_000
-    seconds: Annotated[float, Meta(gt=0, le=60)] = 10.0
-    exact: Annotated[bool, Meta(description="In CSV, keep texts that a spreadsheet would take for formulas.")] = False
-
-
-class SqlResult(Struct, frozen=True, kw_only=True):
-    """The rows of a query; ``truncated`` if there are more than the limit."""
-
-    columns: list[str]
-    rows: Rows
-    truncated: bool

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -25,12 +25,16 @@ from scoter.config import Config
 from scoter.config.sections.live import WebSettings
 from scoter.errors import ConfigError, ScoterError, Unavailable, UrlError, UsageError, UserError
 from scoter.http.api_keys import ApiKeys
+from scoter.http.asgi import Caller
 from scoter.http.metrics import Counter, Histogram, render
 from scoter.http.problems import UNAVAILABLE, problem
 from scoter.http.records import Problem
 from scoter.http.sessions import SessionAccess
 
 T = TypeVar("T")
+
+ADMIN_OPTIONS: Final = frozenset({"allow_seeds"})
+"""Options of jobs that are for administrators: they open the network of the server."""
 
 
 class BatchMetrics:
@@ -67,13 +71,27 @@ class BatchServices(Struct, frozen=True, kw_only=True):
     metrics: BatchMetrics = msgspec.field(default_factory=BatchMetrics)
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     web: WebSettings = WebSettings()
+    is_open: bool = False
+    """Whether anybody may use it without a key, not only people on this machine."""
     readers: ThreadPoolExecutor = msgspec.field(default_factory=lambda: ThreadPoolExecutor(4, "read"))
     not_ready: Callable[[], str] = lambda: ""
     openapi: bytes = b""
 
+    def check_consent(self, caller: Caller, options: Mapping[str, Any], pointer: str = "/options") -> None:
+        """Raise unless a caller may use the options of a job: only administrators may allow private seeds."""
+        for name in ADMIN_OPTIONS:
+            if options.get(name) and not caller.administers(is_open=self.is_open):
+                raise NotPermitted(
+                    f"{name} is for administrators: it needs a key with the scope admin", where=f"{pointer}/{name}"
+                )
+
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run a function that reads files, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.readers, work, *arguments)
+
+
+class NotPermitted(UsageError):
+    """Only an administrator may do this."""
 
 
 def batch_problem(error: ScoterError, relative: Callable[[str], str]) -> Problem:
@@ -85,6 +103,8 @@ def batch_problem(error: ScoterError, relative: Callable[[str], str]) -> Problem
     match error:
         case NoSuchCrawl() | NoSuchJob() | NoSuchSchedule():
             return problem(404, "not-found", title, detail)
+        case NotPermitted():
+            return problem(403, "scope", title, detail)
         case CrawlBusy():
             return problem(409, "busy", title, detail)
         case TooManySchedules():

@@ -176,6 +176,8 @@ def _state(job: JobInfo | None, latest: ProgressPoint | None, *, has_open: bool)
                 return "failed"
             case "stopped":
                 return "stopped"
+    if latest is not None and latest.ended and latest.is_failed:
+        return "failed"
     if has_open or (latest is not None and latest.ended.startswith("stopped")):
         return "stopped"
     return "finished"

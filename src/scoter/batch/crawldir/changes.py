@@ -9,7 +9,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pyarrow as pa
 from msgspec import Struct
 
@@ -17,6 +16,7 @@ from scoter.config import Config
 from scoter.engine import Engine, TableSource, file_source, sources
 from scoter.engine.port import Rows
 from scoter.engine.sources import STORED_FILE, STORED_ROW, stored_name, survey, with_positions
+from scoter.plugins.recorded import ibis
 from scoter.store.tables import Manifest
 from scoter.store.tables.replaced import POSITIONS
 from scoter.store.tables.versions import stored_columns

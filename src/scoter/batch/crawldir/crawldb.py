@@ -55,7 +55,7 @@ def open_crawldb(crawl: CrawlDir, config: Config) -> Table:
 
 def no_crawldb(crawl: CrawlDir) -> UsageError:
     """Return the error for a crawl without a crawldb."""
-    hint = f"Add seed URLs first: scoter inject {typed(crawl.path)} URL"
+    hint = f"Add seed URLs first: scoter inject {typed(crawl.path)} https://www.example.org/"
     return UsageError("there is no crawldb yet", where=str(crawl.path), hint=hint)
 
 

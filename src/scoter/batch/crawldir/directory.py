@@ -14,6 +14,7 @@ mycrawl/
   segments/         one folder per segment (segment.py)
   progress.jsonl    how far commands were, for programs that watch the crawl (progress.py)
   traps.json        URL patterns and branches of sites that may be traps (fetchlists/traps.py)
+  refusals.json     digests of the settings that have refused URLs (urls/refusals.py)
   listed.bin        hashes of the URLs that seed lists and sitemaps have named (urls/listed.py)
   robots.sqlite     cached robots.txt files
   holds.sqlite      until when hosts must be left alone
@@ -27,18 +28,19 @@ segments, temporary files are local, and ``robots.sqlite`` and ``holds.sqlite`` 
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
 
 import msgspec
 
+from scoter import __version__
 from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
 from scoter.config.sources import CRAWL_SETTINGS
 from scoter.errors import UsageError, UserError, typed
@@ -58,6 +60,10 @@ HOLDS = "holds.sqlite"
 STOP = "STOP"
 SEGMENTS = "segments.json"
 """The names of the segments of a crawl in an object store, which has no folders to rename."""
+JOB_VARIABLE = "_SCOTER_JOB"
+"""The environment variable that tells a command that it is a job of `scoter ui`."""
+SAMPLE_START = "https://www.example.org/ --agent examplebot"
+"""The rest of a command that starts a crawl."""
 _STOP_INTERVAL = 10.0
 _NAME = "%Y%m%d%H%M%S"
 
@@ -81,6 +87,8 @@ class CrawlDir:
         self.hostdb = path / "hostdb"
         self.webgraph = path / "webgraph"
         self.segments = path / "segments"
+        self.made: Path | None = None
+        """Where commands find the main text that could not be stored in the segments."""
 
     def __repr__(self) -> str:
         return f"CrawlDir({str(self.path)!r})"
@@ -123,7 +131,7 @@ class CrawlDir:
                     raise UsageError(
                         "no such directory",
                         where=str(path),
-                        hint=f"To start a crawl there: scoter inject {typed(path)} URL",
+                        hint=f"To start a crawl there: scoter crawl {typed(path)} {SAMPLE_START}",
                     ) from None
                 if (found.crawldb / "current").exists():
                     hint = f"To import it: scoter import-nutch-crawl {typed(path)} NEW-DIR"
@@ -151,7 +159,7 @@ class CrawlDir:
                 )
             if not isinstance(found.segments, StorePath):
                 make_folder(found.segments)
-        marker = CrawlMarker(format=FORMAT, created=now, scoter=version("scoter"))
+        marker = CrawlMarker(format=FORMAT, created=now, scoter=__version__)
         storage_at(found.path).replace(MARKER, msgspec.json.encode(marker) + b"\n")
         return found
 
@@ -196,10 +204,13 @@ class CrawlDir:
     def all_segments(self) -> list[Segment]:
         """Return the segments, oldest first."""
         if isinstance(self.segments, StorePath):
-            return [Segment(self.segments / name) for name in self._listed()]
+            return [self._segment(self.segments / name) for name in self._listed()]
         with disk_errors("list the segments", self.segments):
             found = sorted(self.segments.iterdir()) if self.segments.is_dir() else []
-        return [Segment(path) for path in found if path.is_dir() and not path.name.startswith(".")]
+        return [self._segment(path) for path in found if path.is_dir() and not path.name.startswith(".")]
+
+    def _segment(self, path: Path) -> Segment:
+        return Segment(path, None if self.made is None else self.made / path.name)
 
     def draft_segment(self, name: str) -> Segment:
         """Return an empty segment in a local folder that readers ignore."""
@@ -360,5 +371,7 @@ class StopRequest:
         if self.by:
             raise KeyboardInterrupt
         self.is_interrupted = number == signal.SIGINT
-        self.by = "Ctrl-C" if self.is_interrupted else "a signal"
+        # A job of `scoter ui` is asked in this way, too.
+        by_key = "request" if os.environ.get(JOB_VARIABLE) else "Ctrl-C"
+        self.by = by_key if self.is_interrupted else "a signal"
         self._on_stop()

@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-import ibis
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -24,6 +23,7 @@ from scoter.batch.crawldir.schemas import DB_STATUSES
 from scoter.engine import Engine, source_of
 from scoter.engine.port import Rows
 from scoter.errors import UserError
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import scratch_of_reader
 from scoter.store.objects.path import StorePath
 from scoter.store.tables import Table

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pyarrow as pa
 from msgspec.structs import replace
 
 from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
 from scoter.engine.portable import first_rows
+from scoter.plugins.recorded import ibis
 
 _WEIGHT = 5.0
 """Collecting links into lists needs about five times the memory of joining the same rows: 2 million links (58 MB of

@@ -10,7 +10,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import ibis
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,20 +23,21 @@ from scoter.batch.crawldir.segment import Segment, segment_sources
 from scoter.config import Config
 from scoter.core.document import CrawledPage, Inlink
 from scoter.core.metadata import PageMetadata
-from scoter.core.page import ADJUSTMENT, EMPTY, Alternate, Heading, Outlink, Page
+from scoter.core.page import ADJUSTMENT, EMPTY, Alternate, Heading, Outlink, Page, PageSection
 from scoter.core.url import Url, canonical
 from scoter.engine import Engine, TableSource, file_source, source_of
 from scoter.engine.port import Rows, save_source
 from scoter.errors import UrlError
 from scoter.heap import give_back
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import disk_errors
 from scoter.store.objects.path import any_path
 from scoter.store.tables.parquet import write_batches
 
 _PAGE = (
     *("url", "key", "parse_status", "part_of", "title", "language", "content_type", "encoding", "canonical"),
-    *("noindex", "nofollow", "noarchive", "nosnippet", "unavailable_after", "metadata", "headings", "alternates"),
-    *("about", "doubt"),
+    *("noindex", "nofollow", "noarchive", "nosnippet", "unavailable_after", "metadata", "headings", "sections"),
+    *("alternates", "about", "doubt"),
 )
 _FETCH = ("url", "host", "fetch_time", "content_type", "length", "ip")
 _LINK = ("source", "url", "key", "host", "anchor", "rel", "kind")
@@ -292,6 +292,7 @@ def _page(row: Mapping[str, Any], url: Url) -> Page:
         unavailable_after=row["unavailable_after"],
         metadata=row["metadata"] or EMPTY,
         headings=tuple(Heading(each["level"], each["text"]) for each in row["headings"] or ()),
+        sections=tuple(PageSection(each["level"], each["text"], each["anchor"]) for each in row["sections"] or ()),
         alternates=tuple(_alternate(each) for each in row["alternates"] or () if _url(each["url"])),
         about=_about.decode(row["about"]) if row["about"] else None,
         doubt=row["doubt"] or "",

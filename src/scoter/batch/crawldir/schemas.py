@@ -63,6 +63,7 @@ CRAWL_FETCH = pa.schema(
 )
 
 HEADING = pa.struct([("level", pa.int32()), ("text", pa.utf8())])
+SECTION = pa.struct([*HEADING, ("anchor", pa.utf8())])
 ALTERNATE = pa.struct(texts("url", "language", "media_type", "title", "rel"))
 
 PARSE_DATA = pa.schema(
@@ -78,6 +79,7 @@ PARSE_DATA = pa.schema(
         ("links_hash", pa.int64()),
         ("metadata", METADATA),
         ("headings", pa.list_(HEADING)),
+        ("sections", pa.list_(SECTION)),
         ("alternates", pa.list_(ALTERNATE)),
         *texts("description", "image", "site_name"),
         ("authors", pa.list_(pa.utf8())),
@@ -91,7 +93,13 @@ PARSE_DATA = pa.schema(
 """The columns from ``description`` on need ``parse.metadata``. Common fields have typed columns; ``about`` holds the
 whole record as JSON, which every engine can read and which can grow without a schema change."""
 
-PARSE_TEXT = pa.schema(texts("url", "key", "text", "main_text", "markdown", "part_of"))
+PARSE_TEXT = pa.schema(
+    [
+        *texts("url", "key", "text", "main_text", "markdown", "part_of"),
+        ("main_text_kept", pa.float32()),
+        ("main_text_doubtful", pa.bool_()),
+    ]
+)
 
 CRAWL_PARSE = pa.schema(
     [
@@ -243,6 +251,24 @@ def row_of(url: Url, datum: CrawlDatum, extra: Iterable[str] = ()) -> dict[str, 
         "signature": datum.signature,
         "metadata": list(datum.metadata.items()) or None,
         **{name: datum.extra.get(name) for name in extra},
+    }
+
+
+def columns_of(urls: Sequence[Url], data: Sequence[CrawlDatum], extra: Iterable[str] = ()) -> dict[str, list[Any]]:
+    """Return records as columns, which takes a fraction of the time of rows."""
+    return {
+        "url": [url.text for url in urls],
+        "key": [url.key for url in urls],
+        "host": [url.host for url in urls],
+        "status": [short_name(datum.status) for datum in data],
+        "fetch_time": [datum.fetch_time for datum in data],
+        "modified_time": [datum.modified_time for datum in data],
+        "retries": [datum.retries for datum in data],
+        "interval": [int(datum.interval.total_seconds()) for datum in data],
+        "score": [datum.score for datum in data],
+        "signature": [datum.signature for datum in data],
+        "metadata": [list(datum.metadata.items()) or None for datum in data],
+        **{name: [datum.extra.get(name) for datum in data] for name in extra},
     }
 
 

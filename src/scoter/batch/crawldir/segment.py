@@ -54,10 +54,13 @@ PARSED = "PARSED"
 INFO_FILE = "segment.json"
 INCOMING = "incoming"
 EXECUTORS = "EXECUTORS"
+MAIN_TEXT = "main_text"
+MAIN_MARKDOWN = "main_markdown"
 STATE = "state.json"
 """The state of a segment in an object store, which replaces the empty files."""
 # A worker has five of these open at once, and writing a row group takes several times its size. It should not spend
 # its time on compression either.
+_TEXTS = ("text", "main_text", "markdown")
 _BOUNDS = PartLimits(row_group_bytes=2 * 2**20, level=1, page_index=False)
 
 
@@ -119,8 +122,10 @@ def attempt_of(part: str) -> int:
 class Segment:
     """One segment on disk or in an object store."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, made: Path | None = None) -> None:
+        """``made``: where the main text is that could not be stored in the segment."""
         self.path = path
+        self._made = made or path
         self.name = path.name
         self.content = path / "content"
         self.storage = storage_at(path)
@@ -316,7 +321,15 @@ class Segment:
         return self._parts("parse_data", schemas.PARSE_DATA)
 
     def parse_text(self) -> PartSet:
-        return self._parts("parse_text", schemas.PARSE_TEXT, bulky=("text", "main_text", "markdown"))
+        return self._parts("parse_text", schemas.PARSE_TEXT, bulky=_TEXTS)
+
+    def main_text(self, *, markdown: bool = False) -> PartSet:
+        """Return the parts with main text, or also with Markdown, that replace those of ``parse_text``.
+
+        See ``batch/main_text``.
+        """
+        folder = self._made / (MAIN_MARKDOWN if markdown else MAIN_TEXT)
+        return PartSet(folder, schemas.PARSE_TEXT, bounds=_BOUNDS, bulky=_TEXTS)
 
     def crawl_parse(self, extra: Sequence[Column] = ()) -> PartSet:
         return self._parts("crawl_parse", schemas.CRAWL_PARSE, extra)
@@ -363,7 +376,9 @@ def segment_sources(segments: Sequence[Segment], extra: Sequence[Column] = ()) -
         files["generate"] += segment.crawl_generate().files
         files["fetch"] += fetch
         files["data"] += valid
-        files["text"] += _named(segment.parse_text().files, valid)
+        made = {PurePath(each).name: each for each in segment.main_text().files}
+        made |= {PurePath(each).name: each for each in segment.main_text(markdown=True).files}
+        files["text"] += (made.get(PurePath(each).name, each) for each in _named(segment.parse_text().files, valid))
         files["links"] += _named(segment.crawl_parse().files, valid)
     return SegmentSources(
         generate=_source(files["generate"], schemas.CRAWL_GENERATE, extra),

@@ -12,19 +12,21 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-import ibis
 import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch.crawldir.schemas import datum_of, row_of, url_of
 from scoter.batch.hosts.host_limits import IS_DEAD, LIMIT
+from scoter.batch.urls.refusals import REFUSED, TRUNCATED
+from scoter.batch.worker.records import ARCHIVED, VALIDATORS
 from scoter.core.datum import EPOCH, later
 from scoter.core.expr import Typed
 from scoter.core.schedule import Schedule, whole
 from scoter.engine import Engine
 from scoter.engine.expressions import where
 from scoter.engine.port import Rows
-from scoter.engine.portable import double, timestamp
+from scoter.engine.portable import double, map_concat, timestamp
+from scoter.plugins.recorded import ibis
 
 SORT_VALUE = "sort_value"
 IS_DUE = "is_due"
@@ -43,6 +45,8 @@ class SelectionRules(Struct, frozen=True, kw_only=True):
     status: str | None = None
     min_value: float | None = None
     max_interval: timedelta | None = None
+    marks: frozenset[str] = frozenset()
+    """The marks of refusals under the present settings, if there may be others: these are due again."""
 
 
 class Candidates(Struct, frozen=True):
@@ -90,7 +94,26 @@ def select_candidates(
 
 
 def with_due_column(engine: Engine, known: Rows, rules: SelectionRules) -> Rows:
-    """Return records with a column that says whether they are due; fetch times too far ahead are reset to now."""
+    """Return records with a column that says whether they are due; fetch times too far ahead are reset to now.
+
+    What other settings refused is due as if it were new, and a page that they truncated is requested unconditionally.
+    """
+    rows = _with_schedule(engine, known, rules)
+    if not rules.marks:
+        return rows
+    mark = rows.metadata.get(REFUSED, "").fill_null("")
+    is_again = (mark != "") & ~mark.isin(sorted(rules.marks))
+    is_truncated = is_again & mark.startswith(f"{TRUNCATED}:")
+    validators = ibis.map(dict.fromkeys((*VALIDATORS, ARCHIVED), ""))
+    return rows.mutate(
+        fetch_time=ibis.ifelse(is_again & ~rows[IS_DUE], timestamp(rules.now), rows.fetch_time),
+        retries=ibis.ifelse(is_again, 0, rows.retries).cast(rows.retries.type()),
+        metadata=ibis.ifelse(is_truncated, map_concat(rows.metadata, validators), rows.metadata),
+        **{IS_DUE: rows[IS_DUE] | is_again},
+    )
+
+
+def _with_schedule(engine: Engine, known: Rows, rules: SelectionRules) -> Rows:
     columns = _schedule_rules(rules.schedule)
     if columns is None:
         return engine.map_batches(known, partial(_due, rules), known.schema().to_pyarrow().append(_IS_DUE))

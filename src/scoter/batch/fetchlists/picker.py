@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import md5
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pyarrow as pa
 from msgspec import Struct
 
@@ -22,6 +21,8 @@ from scoter.core.chain import keeps, respell
 from scoter.core.url import Url, queue_key
 from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
+from scoter.fetch.queues.policy import Policies
+from scoter.plugins.recorded import ibis
 from scoter.store.tables.parquet import write_batches
 
 IS_NEW = "is_new"
@@ -51,6 +52,19 @@ class FetchListLimits(Struct, frozen=True, kw_only=True):
         return None if self.top_n is None else self.top_n * self.segments
 
 
+class QueueLoad(Struct, frozen=True):
+    """The URLs to fetch from a queue, those that are known with the ones over its limit, and the time between two."""
+
+    queue: str
+    urls: int
+    known: int
+    spacing: timedelta
+
+    def least(self, urls: int) -> timedelta:
+        """Return the time that the delays alone take for a number of URLs."""
+        return self.spacing * max(urls - 1, 0)
+
+
 class UrlPicker:
     """Picks URLs in the order in which they arrive.
 
@@ -60,12 +74,15 @@ class UrlPicker:
 
     def __init__(self, limits: FetchListLimits, chains: UrlChains, traps: TrapLimit | None = None) -> None:
         self.filtered = self.capped = self.picked = self.on_hold = 0
+        self.a_filtered = ""
+        """One of the URLs that filters dropped."""
         self.deferred: dict[str, datetime] = {}
         """The queues on hold that had URLs to pick."""
         self._limits = limits
         self._chains = chains
         self._traps = traps
         self._counts: dict[str, tuple[int, int]] = {}
+        self._over: Counter[str] = Counter()
         self._sizes = [0] * limits.segments
         self._bucket_count = bucket_count(limits.lists) if limits.lists > 1 else 1
         self._loads: dict[int, Counter[int]] = {}
@@ -96,9 +113,12 @@ class UrlPicker:
             segment = self._segment(queue, most)
             if segment is None:
                 self.capped += 1
+                if queue is not None and queue in self._counts:
+                    self._over[queue] += 1
                 continue
             if not keeps(url, filters):
                 self.filtered += 1
+                self.a_filtered = self.a_filtered or url.text
                 continue
             if is_new and self._traps is not None and not self._traps.admits(url, self.picked):
                 continue
@@ -113,6 +133,16 @@ class UrlPicker:
                 "bucket": self._bucket(url, segment),
                 "place": shuffle_position(url.text),
             }
+
+    def slowest(self, policies: Policies) -> QueueLoad | None:
+        """Return the queue that takes longest, if URLs were counted by queue: its delays alone are a lower bound."""
+        if self._limits.count_mode != self._limits.queue_mode or not self._counts:
+            return None
+        loads = (
+            QueueLoad(queue, picked, picked + self._over[queue], policies(queue).spacing)
+            for queue, (_, picked) in self._counts.items()
+        )
+        return max(loads, key=lambda load: load.least(load.known))
 
     def buckets(self) -> dict[int, tuple[int, ...]]:
         """Return the fetch list of each bucket, by segment; none if there is only one list."""

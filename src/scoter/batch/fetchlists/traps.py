@@ -13,7 +13,7 @@ list or a sitemap has named.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from datetime import datetime
 from typing import Final
 
@@ -36,6 +36,7 @@ from scoter.core.traps import (
 )
 from scoter.core.url import Url, canonical
 from scoter.errors import UserError
+from scoter.fetch.queues.policy import own_hosts
 from scoter.store.tables.local import storage_at
 
 TRAPS_FILE: Final = "traps.json"
@@ -73,8 +74,17 @@ class TrapState(Struct, frozen=True):
 class TrapLimit:
     """Admits URLs of possible traps up to a share of all URLs, but at least one beside others."""
 
-    def __init__(self, state: TrapState, share: float, year: int, listed: Callable[[str], bool]) -> None:
+    def __init__(
+        self,
+        state: TrapState,
+        share: float,
+        year: int,
+        listed: Callable[[str], bool],
+        own: Container[str] = frozenset(),
+    ) -> None:
+        """``own`` are the hosts of which nothing is held back."""
         self._state = state
+        self._own = own
         self._names = frozenset(state.names)
         self._tried = frozenset(PageVariety(state.samples).tried())
         self._share = share
@@ -93,6 +103,8 @@ class TrapLimit:
 
     def admits(self, url: Url, picked: int) -> bool:
         """Return whether a URL that was never fetched may be picked, given how many were picked before it."""
+        if url.host in self._own:
+            return True
         reason, pattern = self.suspicion(url)
         if not reason:
             return not is_calendar_page(url) or self._is_listed(url.text) or self._may_probe(url_pattern(url))
@@ -164,13 +176,14 @@ def open_traps(crawl: CrawlDir, config: Config, now: datetime) -> TrapLimit | No
         names = dict.fromkeys((*variety.monotonous(), *forgotten))
         before = TrapState(new[-1].name, tuple(names)[:_MOST_NAMES], variety.samples, before.probes, _RULES)
         _write(crawl, before)
-    return TrapLimit(before, config.generate.trap_share, now.year, ListedUrls(crawl).__contains__)
+    listed = ListedUrls(crawl).__contains__
+    return TrapLimit(before, config.generate.trap_share, now.year, listed, own_hosts(config.fetch))
 
 
 def suspected_trap(crawl: CrawlDir, config: Config, url: Url, now: datetime) -> str:
     """Return why ``generate`` may hold back a URL that was never fetched, or an empty string; nothing is examined."""
     share = config.generate.trap_share
-    if share >= 1:
+    if share >= 1 or url.host in own_hosts(config.fetch):
         return ""
     reason, pattern = TrapLimit(_read(crawl), share, now.year, ListedUrls(crawl).__contains__).suspicion(url)
     return f"{reason}, {pattern}" if reason else ""

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import ibis
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,6 +21,7 @@ from scoter.batch.crawldir.segment import INFO_FILE, Segment, SegmentInfo
 from scoter.engine import Engine
 from scoter.engine.port import Rows
 from scoter.plugins import Column
+from scoter.plugins.recorded import ibis
 from scoter.store.tables.schema import with_columns
 
 SORT_ORDER = ("segment", "list", "place", "url")

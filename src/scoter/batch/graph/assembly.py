@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +26,7 @@ from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.duckdb import ROW_GROUP
 from scoter.engine.port import save_source
 from scoter.engine.sources import survey
+from scoter.plugins.recorded import ibis
 
 _GONE = short_name(FetchStatus.GONE)
 _URLS = pa.schema(schemas.texts("url"))

@@ -32,9 +32,13 @@ _TEXTS = ("url", "key", "anchor")
 
 def node_rows(engine: Engine, graph: StoredGraph) -> Rows:
     """Return the nodes that have links, with their counts and ranks."""
+    return engine.read(source_of(graph.nodes)).join(linked_values(engine, graph), "id")
+
+
+def linked_values(engine: Engine, graph: StoredGraph) -> Rows:
+    """Return the counts and ranks of the nodes that have links."""
     values = engine.read(source_of(graph.values))
-    values = values.filter((values.inlinks > 0) | (values.outlinks > 0))
-    return engine.read(source_of(graph.nodes)).join(values, "id")
+    return values.filter((values.inlinks > 0) | (values.outlinks > 0))
 
 
 def write_file(file: Path, schema: Any, batches: Iterator[Any], group_rows: int = _GROUP_ROWS) -> int:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +25,7 @@ from scoter.core.domain import registered_domain
 from scoter.engine import Engine, TableSource, file_source, source_of
 from scoter.engine.port import Rows
 from scoter.engine.portable import fast_hash
+from scoter.plugins.recorded import ibis
 from scoter.store.tables.parquet import write_batches
 
 _URLS = pa.schema([*schemas.texts("url", "key", "site"), ("hash", pa.int64()), ("page", pa.int64())])

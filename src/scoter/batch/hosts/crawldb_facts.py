@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pyarrow as pa
 from msgspec.structs import replace
 
@@ -21,6 +20,7 @@ from scoter.batch.urls.domains import host_keys
 from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
 from scoter.engine.portable import Value
+from scoter.plugins.recorded import Recorded, ibis, real
 
 PAGES = ("fetched", "notmodified")
 _MOVED = ("redir_temp", "redir_perm")
@@ -101,7 +101,7 @@ def save_field_values(engine: Engine, rows: Rows, fields: Sequence[str], file: P
 def save_hosts(engine: Engine, rows: Rows, schema: Any, file: Path) -> TableSource:
     """Save rows that have a column ``host``, with ``url`` and ``key`` instead, in the order of the hostdb."""
     given = pa.schema([("host", pa.utf8()), *(field for field in schema if field.name not in ("url", "key"))])
-    columns = {field.name: rows[field.name].cast(_spelled(field.type)) for field in given}
+    columns = {field.name: _cast(rows[field.name], field.type) for field in given}
     keyed = engine.map_batches(rows.select(**columns), partial(_keyed, schema), schema)
     engine.save(keyed, schema, file, ("key", "url"), is_temporary=True)
     return replace(file_source(file, schema), is_sorted=True)
@@ -117,8 +117,9 @@ def _keyed(schema: Any, batch: Any) -> Any:
     return pa.RecordBatch.from_arrays([known[field.name].cast(field.type) for field in schema], schema=schema)
 
 
-def _spelled(kind: Any) -> Any:
-    return ibis.dtype(kind)
+def _cast(value: Value, kind: Any) -> Value:
+    wanted = ibis.dtype(kind)
+    return value.cast(wanted if type(value) is Recorded else real(wanted))  # Spark's rows are not recorded
 
 
 def _number(condition: Value) -> Value:

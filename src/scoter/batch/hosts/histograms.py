@@ -12,10 +12,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import ibis
-
 from scoter.engine.port import Rows
 from scoter.engine.portable import Value, double
+from scoter.plugins.recorded import ibis
 
 WIDTH = math.log(1.02)
 _SHIFT = 32

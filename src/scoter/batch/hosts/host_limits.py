@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-import ibis
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
@@ -22,6 +21,7 @@ from scoter.engine.expressions import condition
 from scoter.engine.port import Rows
 from scoter.engine.portable import Value, double, timestamp
 from scoter.errors import UsageError, typed
+from scoter.plugins.recorded import ibis
 from scoter.store.tables import Table
 
 LIMIT, DELAY, IS_DEAD = "host_limit", "delay_ms", "is_dead"

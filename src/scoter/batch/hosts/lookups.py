@@ -16,7 +16,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pyarrow as pa
 import uvloop
 from msgspec import Struct
@@ -26,8 +25,10 @@ from scoter.config import Config
 from scoter.core.domain import is_ip, reversed_host
 from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
-from scoter.fetch.network.guard import WEB_PORTS, Guard
+from scoter.fetch.network.allowed_hosts import WEB_PORTS
+from scoter.fetch.network.guard import Guard
 from scoter.fetch.network.resolver import DnsResolver, NotResolved, Resolver
+from scoter.plugins.recorded import ibis
 from scoter.store.tables.parquet import write_batches
 
 OK, FAILED = "ok", "failed"

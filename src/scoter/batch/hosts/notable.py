@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import ibis
 from msgspec import Struct
 
 from scoter.batch.crawldir.export import iter_rows
@@ -12,6 +11,7 @@ from scoter.batch.crawldir.segment import Segment
 from scoter.batch.hosts.segment_facts import fetch_rows
 from scoter.core.reply import Reason
 from scoter.engine import Engine
+from scoter.plugins.recorded import ibis
 
 SLOWEST, LARGEST, FAULTIEST, CHALLENGING = "slowest", "largest", "most errors", "most challenges"
 _CHALLENGES = (Reason.CHALLENGE.value, Reason.WALL.value)

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-import ibis
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
@@ -15,6 +14,7 @@ from scoter.batch.hosts.histograms import merged, summary, unpacked
 from scoter.batch.hosts.lookups import FAILED, OK
 from scoter.engine.port import Job, Rows
 from scoter.engine.portable import Value, double, first_rows, null_like
+from scoter.plugins.recorded import ibis
 
 OLD, COUNTS, FETCHES, BINS, CHAINS = "old", "counts", "fetches", "bins", "chains"
 ROBOTS, CHECKS, RANKS, TRAPS, EXTRA = "robots", "checks", "ranks", "traps", "extra"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import ibis
 import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
@@ -16,6 +15,7 @@ from scoter.batch.hosts.histograms import bin_of
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
 from scoter.engine.portable import Value
+from scoter.plugins.recorded import ibis
 
 _COLUMNS = (
     *("url", "host", "status", "fetch_time", "http_status", "reason", "redirect_to", "length", "response_ms"),

@@ -26,6 +26,7 @@
 - ``crawlcomplete``  the share of fetched URLs by host or domain
 - ``sql``            read-only queries over the tables of a crawl
 - ``explain``        everything known about one URL
+- ``checksite``      the problems of a site: broken links, redirects, titles and more
 - ``merge``          merges whole crawls
 - ``mergedb``        merges crawldbs
 - ``mergelinkdb``    merges linkdbs

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from scoter.batch.crawldir.causes import Cause, causes
 from scoter.batch.crawldir.crawldb import count_by_status
 from scoter.batch.crawldir.directory import STOP, CrawlDir, StopRequest, applied_segments
 from scoter.batch.crawldir.segment import Segment
+from scoter.batch.fetchlists.estimates import CrawlEstimate
+from scoter.batch.fetchlists.picker import QueueLoad
 from scoter.batch.fetchlists.traps import TrapHost
 from scoter.batch.hosts.notable import NotableHost, notable_hosts
 from scoter.batch.jobs.dedup import dedup
@@ -38,12 +40,12 @@ from scoter.batch.worker.progress import FetchJobResult, FetchProgress
 from scoter.config import Config
 from scoter.core.display import count, size
 from scoter.engine import Engine, TableSource
-from scoter.errors import UserError
+from scoter.errors import UserError, typed
 from scoter.fetch.progress import Snapshot
 from scoter.store.objects.copies import drop_copies
 
 _DISK_CHECK_INTERVAL = 5.0
-_MAX_FAILURES = 5
+_LAST_SEGMENTS = 3
 _WITH_PAGE = frozenset({"fetched", "notmodified", "duplicate"})
 
 
@@ -77,14 +79,6 @@ class RoundResult(Struct, frozen=True, kw_only=True):
     """CPU seconds of each step, including the workers."""
 
 
-class FetchFailure(Struct, frozen=True):
-    """A URL that could not be fetched, and why."""
-
-    url: str
-    reason: str
-    detail: str
-
-
 class CrawlResult(Struct, frozen=True, kw_only=True):
     """The result of a crawl, and why it ended."""
 
@@ -92,8 +86,8 @@ class CrawlResult(Struct, frozen=True, kw_only=True):
     ended_by: str
     is_done: bool
     by_status: dict[str, int]
-    failures: tuple[FetchFailure, ...]
-    """If this run requested URLs but fetched no page: the first of them, and why."""
+    causes: tuple[Cause, ...]
+    """Why URLs of this run gave no page; if the crawl has no page at all, also those of the runs before."""
     deferred: dict[str, datetime]
     """Hosts on hold that still have URLs to fetch, and until when."""
     cpu: dict[str, float]
@@ -104,6 +98,13 @@ class CrawlResult(Struct, frozen=True, kw_only=True):
     """Hosts that stand out among those fetched from in this run."""
     sitemaps: SitemapResult | None = None
     """What sitemaps added, if any were read."""
+    next_due: datetime | None = None
+    """If nothing is due: when the next URL will be."""
+
+    @property
+    def left(self) -> int:
+        """The number of URLs that were not fetched yet."""
+        return self.by_status.get("unfetched", 0)
 
     @property
     def has_succeeded(self) -> bool:
@@ -142,7 +143,7 @@ def crawl(
 ) -> CrawlResult:
     """Continue a crawl until its rounds are done, nothing is due, or it is asked to stop.
 
-    Without a pool, workers are started for this crawl.
+    The workers of the pool end before the last jobs. Without a pool, they are started for this crawl.
     """
     stop = StopRequest() if stopping is None else stopping  # an unused one is false
     with ExitStack() as stack:
@@ -174,6 +175,10 @@ class _CrawlRun(Struct):
     step_now: tuple[str, float] = ("", 0.0)
     traps: dict[tuple[str, str, str], TrapHost] = {}
     sitemaps: SitemapReading | None = None
+    next_due: datetime | None = None
+    estimate: CrawlEstimate | None = None
+    filtered: tuple[int, str] = (0, "")
+    """How many URLs the filters dropped from the last fetch list, and one of them."""
 
     def run(self) -> CrawlResult:
         while not self.stopping:
@@ -297,7 +302,21 @@ class _CrawlRun(Struct):
         made = generate(self.directory, self.engine, config, now=self.clock(), options=options)
         self.traps |= {(each.host, each.reason, each.pattern): each for each in made.traps}
         self.deferred.update(made.deferred)
+        self.next_due = made.next_due
+        self.filtered = (made.filtered, made.a_filtered)
+        if made.slowest is not None:
+            self._announce(made.slowest)
         return self.directory.segment(next(iter(made.segments))) if made.segments else None
+
+    def _announce(self, load: QueueLoad) -> None:
+        """Say how long the crawl takes, unless that is short or was said."""
+        limits = self.rounds
+        if self.estimate is None:
+            most = (limits.max_per_host or self.config.generate.max_count, limits.top_n)
+            self.estimate = CrawlEstimate(limits.most, min((each for each in most if each), default=None))
+        is_new = self.number == 1 and not applied_segments(self.directory.crawldb)
+        if said := self.estimate.sentence(load, self.number, is_new=is_new):
+            self.on_message(f"{said} If the site is yours: scoter crawl {typed(self.directory.path)} --own-site")
 
     def _fetch(self, segment: Segment) -> FetchJobResult:
         self._step("fetch")
@@ -349,13 +368,12 @@ class _CrawlRun(Struct):
         # Links were filtered and normalised when the pages were parsed.
         invertlinks(self.directory, self.engine, self.config, behind, now=self.clock(), filter=False, normalize=False)
 
-    def _failures(self) -> Iterator[FetchFailure]:
-        """Yield the URLs of this run's segments that failed."""
-        for each in self.done:
-            for batch in self.directory.segment(each.segment).crawl_fetch().scan(["url", "reason", "detail"]):
-                for row in batch.to_pylist():
-                    if row["reason"]:
-                        yield FetchFailure(row["url"], row["reason"], row["detail"] or "")
+    def _causes(self, by_status: dict[str, int]) -> tuple[Cause, ...]:
+        segments = [self.directory.segment(each.segment) for each in self.done]
+        if not segments and not by_status.keys() & _WITH_PAGE:
+            segments = self.directory.all_segments()[-_LAST_SEGMENTS:]
+        fetched = [each for each in segments if each.is_fetched]
+        return causes(fetched, self.config, filtered=self.filtered[0], example=self.filtered[1])
 
     def _has_disk_space(self) -> bool:
         """Check the disk every few seconds; request a stop if less than ``store.disk_floor`` is free."""
@@ -385,6 +403,7 @@ class _CrawlRun(Struct):
         self.on_progress(CrawlProgress(round=self.number, rounds=self.rounds.most, step=name, share=share))
 
     def _ended(self, why: str, *, is_done: bool) -> CrawlResult:
+        self.pool.close()  # the jobs at the end need the memory of the workers
         if not self.stopping:
             self._link()
             self._update_hosts()
@@ -394,7 +413,8 @@ class _CrawlRun(Struct):
             ended_by=why,
             is_done=is_done,
             by_status=by_status,
-            failures=() if any(each.fetched for each in self.done) else tuple(islice(self._failures(), _MAX_FAILURES)),
+            causes=self._causes(by_status),
+            next_due=self.next_due,
             deferred=self._on_hold(),
             hosts=notable_hosts(self.engine, [self.directory.segment(each.segment) for each in self.done]),
             cpu=self._spent(),

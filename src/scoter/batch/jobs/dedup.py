@@ -17,8 +17,6 @@ from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-import ibis
-import ibis.expr.datatypes as dt
 import numpy as np
 import pyarrow as pa
 from msgspec import Struct
@@ -36,6 +34,7 @@ from scoter.core.datum import DbStatus, short_name
 from scoter.engine import Engine, file_source, source_of
 from scoter.engine.port import Rows
 from scoter.errors import UsageError, UserError, nearest
+from scoter.plugins.recorded import ibis, kinds
 from scoter.store.disk import Scratch
 from scoter.store.tables import Table
 from scoter.store.tables.parquet import write_batches
@@ -176,8 +175,8 @@ _BANDS = pa.schema(
 _RANKS = pa.schema([("rank", pa.int64())])
 
 
-@ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
-def bit_count(number: dt.int64) -> dt.int64:
+@ibis.udf.scalar.builtin(name="bit_count", signature=((kinds.int64,), kinds.int64))
+def bit_count(number):  # type: ignore[no-untyped-def]
     """Return the number of set bits; both engines have a function of this name."""
 
 

@@ -21,6 +21,7 @@ from scoter.batch.crawldir.schemas import DEFERRED, datum_of
 from scoter.batch.crawldir.segment import Segment, SegmentSources, segment_sources
 from scoter.batch.fetchlists.traps import suspected_trap
 from scoter.batch.hosts.robots import robots_verdict
+from scoter.batch.urls.refusals import FOR_OWN_HOSTS, Remedy, is_outdated, remedy
 from scoter.batch.urls.seeds import with_scope
 from scoter.config import Config
 from scoter.core.chain import Step, trace_filters, trace_normalize
@@ -52,7 +53,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     """What is known about a URL.
 
     ``ahead`` is the number of due URLs with a higher score, if the URL is due; ``trap`` says why it may be part of a
-    trap, and ``trap_share`` is the setting that then limits it. ``listed`` are the segments in whose
+    trap, and ``trap_share`` is the setting that then limits it. ``remedy`` is what would allow a URL that a setting
+    refuses; with ``is_outdated``, it has changed since, so the URL is due. ``listed`` are the segments in whose
     fetch lists it waits, ``skipped`` those that were fetched without requesting it. ``rules`` describes the settings
     that drop links to it; ``robots`` is what the cached robots.txt says. ``links`` are the links in segments, highest
     score first; ``inlinks`` those of the linkdb.
@@ -69,6 +71,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
     record: Row | None
     datum: CrawlDatum | None
     is_due: bool = False
+    is_outdated: bool = False
+    remedy: Remedy | None = None
     ahead: int = 0
     trap: str = ""
     trap_share: float = 1.0
@@ -159,7 +163,8 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
         record = record or known.record(wanted)
         is_kept, filters = trace_filters(wanted, chain("urlfilter", config))
         datum = None if record is None else datum_of(record, extra=schemas.column_names(known.extra))
-        is_due = datum is not None and chain("schedule", config)[0][1].due(datum, now)[0]
+        is_changed = datum is not None and is_outdated(datum.metadata, config)
+        is_due = datum is not None and (is_changed or chain("schedule", config)[0][1].due(datum, now)[0])
         fetches, listed = known.fetches(wanted), tuple(known.listed(wanted))
         links, link_score = _best_links(known.in_segments(lambda parts: url_rows(parts.links, wanted)))
         return Explanation(
@@ -174,6 +179,8 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
             record=record,
             datum=datum,
             is_due=is_due,
+            is_outdated=is_changed,
+            remedy=None if is_changed else _remedy(fetches, config),
             trap=suspected_trap(crawl, config, wanted, now) if _is_new(datum) else "",
             trap_share=config.generate.trap_share,
             ahead=_ahead(known.crawldb, datum, now) if is_due and datum is not None else 0,
@@ -191,6 +198,11 @@ def explain(crawl: CrawlDir, config: Config, url: str, *, now: datetime) -> Expl
             is_host_known=record is not None
             or (known.crawldb is not None and has_host(source_of(known.crawldb, ["key"]), wanted)),
         )
+
+
+def _remedy(fetches: Sequence[Row], config: Config) -> Remedy | None:
+    last = fetches[-1] if fetches else {}
+    return remedy(last["reason"], last["url"], last["detail"] or "", config) if last.get("reason") else None
 
 
 def _is_new(datum: CrawlDatum | None) -> bool:
@@ -266,6 +278,7 @@ def summarize(found: Explanation, now: datetime) -> str:
 
 def _known(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
     again = f"due again {_day(datum.fetch_time)}" if datum.fetch_time > now else f"due since {_day(datum.fetch_time)}"
+    again = "due, because a setting has changed since" if found.is_outdated else again + _allowed(found)
     match datum.status:
         case DbStatus.UNFETCHED:
             return _waiting(found, datum, now)
@@ -301,14 +314,22 @@ def _waiting(found: Explanation, datum: CrawlDatum, now: datetime) -> str:
         last = found.fetches[-1]
         tried = f"{tried + ', ' if tried else ''}not requested {ago(last['fetch_time'], now)} ({_outcome(last)})"
     if not found.is_due:
-        return f"{tried or 'never fetched'}; not due before {_day(datum.fetch_time)}"
+        return f"{tried or 'never fetched'}; not due before {_day(datum.fetch_time)}{_allowed(found)}"
     if found.trap:
         most = f"at most {found.trap_share:.4g} of a fetch list" if found.trap_share else "nothing"
         held = f"held back as a possible trap ({found.trap}): generate.trap_share lets {most} come from traps"
         return f"{tried + '; ' if tried else ''}{held}; to fetch it anyway: -D generate.trap_share=1"
     verb = "has" if found.ahead == 1 else "have"
     queue = f"{count(found.ahead, 'due URL')} {verb} a higher score" if found.ahead else "no due URL has a higher score"
-    return f"waiting{': ' + tried if tried else ''}; due since {_day(datum.fetch_time)}, {queue}"
+    since = "due, because a setting has changed since" if found.is_outdated else f"due since {_day(datum.fetch_time)}"
+    return f"waiting{': ' + tried if tried else ''}; {since}, {queue}{_allowed(found)}"
+
+
+def _allowed(found: Explanation) -> str:
+    if found.remedy is None:
+        return ""
+    where = " on a host of your own" if found.remedy.setting == FOR_OWN_HOSTS else ""
+    return f"; to allow it{where}: {found.remedy.setting}"
 
 
 def _unknown(found: Explanation, now: datetime) -> str:
@@ -378,6 +399,7 @@ def explanation_facts(found: Explanation, sentence: str) -> dict[str, Any]:
         fields[name] = asdict(fields[name])
     for name in ("normalizers", "filters"):
         fields[name] = list(map(asdict, fields[name]))
+    fields["remedy"] = None if found.remedy is None else asdict(found.remedy)
     fields["robots"] = None if found.robots is None else asdict(found.robots)
     about = {"url": found.url.text, "key": found.url.key, "host": found.url.host, "verdict": sentence}
     facts: dict[str, Any] = json_value({**about, **fields})

@@ -17,6 +17,7 @@ from scoter.batch.crawldir.directory import HOLDS, ROBOTS_CACHE, CrawlDir, StopR
 from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
 from scoter.batch.fetchlists.slow_hosts import SlowHosts
 from scoter.batch.spark.leases import wait_for_executors
+from scoter.batch.urls.refusals import note_settings
 from scoter.batch.worker.pool import FetchPool, WorkerDied
 from scoter.batch.worker.process import FetchTask
 from scoter.batch.worker.progress import FetchJobResult, FetchProgress, WorkerReports
@@ -24,7 +25,7 @@ from scoter.batch.worker.segment_part import recover_fetch
 from scoter.batch.worker.tasks import SharedState, local_tasks, wait_for_workers
 from scoter.config import Config
 from scoter.engine import Engine
-from scoter.errors import Defect, UsageError, UserError
+from scoter.errors import Defect, UsageError, UserError, typed
 from scoter.fetch.protocols.request_headers import user_agent
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def fetch(
     parses = config.fetch.parse if parses is None else parses
     _check(crawl, segment, config, parses)
     with segment.lock("fetch") as lock, ExitStack() as stack:
+        note_settings(crawl, config)
         stopping = StopRequest() if stopping is None else stopping  # an unused one is false
         pool = pool or stack.enter_context(FetchPool())
         robots, holds = (stack.enter_context(crawl.shared_file(name)) for name in (ROBOTS_CACHE, HOLDS))
@@ -99,7 +101,7 @@ def _check(crawl: CrawlDir, segment: Segment, config: Config, parses: bool) -> N
     if segment.is_fetched:
         is_done = segment.is_in(applied_segments(crawl.crawldb) or ())
         problem = "this segment is already fetched" + (" and in the crawldb" if is_done else "")
-        hint = f"Run: scoter {'generate' if is_done else 'updatedb'} {crawl.path}"
+        hint = f"Run: scoter {'generate' if is_done else 'updatedb'} {typed(crawl.path)}"
         raise UsageError(problem, where=str(segment.path), hint=hint)
     if not parses and not config.fetch.store_content:
         raise UsageError(

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import ibis
 import pyarrow as pa
 from msgspec import Struct
 
@@ -35,11 +34,12 @@ from scoter.batch.fetchlists.candidates import (
     with_due_column,
 )
 from scoter.batch.fetchlists.lists import process_count
-from scoter.batch.fetchlists.picker import IS_NEW, FetchListLimits, UrlPicker, save_picked, with_lists
+from scoter.batch.fetchlists.picker import IS_NEW, FetchListLimits, QueueLoad, UrlPicker, save_picked, with_lists
 from scoter.batch.fetchlists.traps import TrapHost, open_traps
 from scoter.batch.fetchlists.writer import write_segments
 from scoter.batch.hosts.host_limits import DELAY, LIMIT, host_choices
 from scoter.batch.urls.chains import UrlChains
+from scoter.batch.urls.refusals import note_settings
 from scoter.config import Config
 from scoter.core.datum import DbStatus, later, short_name
 from scoter.core.expr import compile_expr
@@ -47,7 +47,9 @@ from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows
 from scoter.engine.portable import double
 from scoter.errors import UsageError
+from scoter.fetch.queues.policy import policies_of
 from scoter.plugins import chain
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import Scratch
 from scoter.store.host_holds import SqliteHostHolds
 from scoter.store.tables import Table
@@ -70,6 +72,11 @@ class GenerateResult(Struct, frozen=True, kw_only=True):
     """Possible crawler traps whose URLs were held back."""
     deferred: Mapping[str, datetime] = {}
     """Hosts on hold whose URLs were skipped, and until when."""
+    slowest: QueueLoad | None = None
+    """The host whose delays take longest, if URLs were counted by host."""
+    filtered: int = 0
+    """URLs that are due, but that the filters drop; ``a_filtered`` is one of them."""
+    a_filtered: str = ""
 
     @property
     def urls(self) -> int:
@@ -121,6 +128,7 @@ def generate(
         status=config.generate.restrict_status,
         min_value=config.generate.min_score,
         max_interval=config.generate.max_interval,
+        marks=note_settings(crawl, config),
     )
     traps = open_traps(crawl, config, now)
     chains = UrlChains.from_config(config, "generate_host_count", filter=wanted.filter, normalize=wanted.normalize)
@@ -149,7 +157,14 @@ def generate(
             due = only_row(engine.batches(next_due(rows, rules)))["next_due"]
             skipped = _count_skipped(engine, selected, total) + skipped
             return GenerateResult(
-                segments={}, known=total, skipped=skipped, next_due=due, traps=held, deferred=deferred
+                segments={},
+                known=total,
+                skipped=skipped,
+                next_due=due,
+                traps=held,
+                deferred=deferred,
+                filtered=picker.filtered,
+                a_filtered=picker.a_filtered,
             )
         buckets = picker.buckets()
         found = with_lists(engine, engine.read(picked), buckets, scratch.path)
@@ -161,7 +176,17 @@ def generate(
         segments = write_segments(crawl, engine, full, columns, info, scratch.path, buckets)
         if traps is not None:
             traps.save_probes(crawl)
-        return GenerateResult(segments=segments, known=total, skipped=+skipped, traps=held, deferred=deferred)
+        slowest = picker.slowest(policies_of(config.fetch))
+        return GenerateResult(
+            segments=segments,
+            known=total,
+            skipped=+skipped,
+            traps=held,
+            deferred=deferred,
+            slowest=slowest,
+            filtered=picker.filtered,
+            a_filtered=picker.a_filtered,
+        )
 
 
 def limits_of(

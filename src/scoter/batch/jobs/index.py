@@ -18,7 +18,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import ibis
 import msgspec
 import pyarrow as pa
 from msgspec import Struct
@@ -30,6 +29,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.crawldir.pages import PageSources, crawled_pages, owner_of
 from scoter.batch.crawldir.segment import Segment, segment_sources
+from scoter.batch.main_text.job import MainTextProgress, make_main_text
 from scoter.config import Config
 from scoter.core.datum import DbStatus, short_name
 from scoter.core.document import CrawledPage
@@ -42,6 +42,7 @@ from scoter.index.delivery import DocumentDelivery, check_folders, needs_rebuild
 from scoter.index.documents import DocumentChain
 from scoter.index.routes import WriterPlan, configured_plan
 from scoter.plugins import IndexRun
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import Scratch
 from scoter.store.objects.path import StorePath
 from scoter.store.tables import Table
@@ -97,11 +98,13 @@ def index(
     only_delete: bool = False,
     dry_run: bool = False,
     on_progress: DocumentProgress = lambda done, total: None,
+    on_main_text: MainTextProgress = lambda done, total: None,
 ) -> IndexResult:
     """Bring the search indexes up to date with the crawl.
 
     ``force``: write all documents again. ``only_delete``: only delete the documents of pages that are gone.
-    ``dry_run``: only count. ``on_progress`` is told how many of the documents are done.
+    ``dry_run``: only count. ``on_progress`` is told how many of the documents are done, and
+    ``on_main_text`` of how many pages the main text was made that the crawl did not store.
     """
     plan = configured_plan(config)
     if not plan.writers:
@@ -122,6 +125,8 @@ def index(
         indexdb_snapshot(crawl) as indexdb,
         Scratch(crawl.scratch, "index") as scratch,
     ):
+        if config.index.main_text and not only_delete and not dry_run:
+            make_main_text(crawl, config, scratch.path, progress=on_main_text)
         # Not the version of the table: a killed run may leave a gap in those.
         number = int(indexdb.properties.get(_RUN, indexdb.version)) + 1
         run = IndexRun(directory=directory, number=number, rebuild=force)

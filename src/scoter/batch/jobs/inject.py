@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 
-import ibis
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
@@ -21,6 +20,7 @@ from scoter.batch.crawldir.crawldb import crawldb_snapshot, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import only_row
 from scoter.batch.jobs.compact import settle
+from scoter.batch.site.listings import note_seeds
 from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, OLD, Merge, SeedRecords, flag_known, put_records
 from scoter.batch.urls.seeds import SeedProblem, read_seeds, seed_sources
@@ -28,6 +28,7 @@ from scoter.config import Config
 from scoter.engine import Engine, TableSource, file_source
 from scoter.engine.port import Rows
 from scoter.engine.portable import first_rows, map_concat
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import Scratch
 from scoter.store.tables import Table
 
@@ -84,6 +85,7 @@ def inject(
         if filter_normalize_all and known.files:
             known, dropped, moved = filter_crawldb(engine, known, chains, scratch.path)
         flagged, new, old = flag_known(engine, file, known, columns, scratch.path)
+        note_seeds(crawl, file)
         changed = 0 if merge is None else old
         if new or changed or moved:
             is_delta = not moved and is_incremental(snapshot.manifest, known.schema, config, new + changed)

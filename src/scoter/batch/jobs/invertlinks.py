@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-import ibis
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
@@ -26,6 +25,7 @@ from scoter.config.sections.links import LinkdbSettings
 from scoter.engine import Engine
 from scoter.engine.port import Rows
 from scoter.errors import UsageError, typed
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import Scratch
 from scoter.store.tables import Table
 

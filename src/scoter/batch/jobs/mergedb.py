@@ -8,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pyarrow as pa
 from msgspec import Struct
 
@@ -23,6 +22,7 @@ from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows, save_source
 from scoter.engine.portable import collect_sorted, timestamp
 from scoter.errors import UsageError
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import Scratch
 from scoter.store.tables import Table
 

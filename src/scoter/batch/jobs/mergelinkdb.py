@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 
-import ibis
 import pyarrow as pa
 from msgspec import Struct
 
@@ -20,6 +19,7 @@ from scoter.batch.urls.chains import UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
 from scoter.engine import Engine, TableSource
 from scoter.engine.port import Rows, save_source
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import Scratch
 from scoter.store.tables import Table
 

@@ -11,17 +11,16 @@ import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from importlib.metadata import version
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-import ibis
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
+from scoter import __version__
 from scoter.batch.crawldir.archives import ArchiveCopier
 from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir, applied_segments
@@ -46,6 +45,7 @@ from scoter.engine.port import Rows
 from scoter.engine.portable import first_rows
 from scoter.errors import UsageError, typed
 from scoter.plugins import Column, SegmentMergeFilter, chain
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import Scratch, disk_errors
 from scoter.store.objects.path import any_path
 from scoter.store.tables import PartSet
@@ -98,7 +98,7 @@ def mergesegs(
         names = [f"{segments[-1].name}-{each:03d}" for each in range(1, max(number, 1) + 1)]
         origins = tuple(each.origin() for each in segments)
         agent = config.agent
-        about = ArchiveInfo(software=f"Scoter/{version('scoter')}", agent=agent.name, operator=agent.email or agent.url)
+        about = ArchiveInfo(software=f"Scoter/{__version__}", agent=agent.name, operator=agent.email or agent.url)
         for each, name in enumerate(names):
             _write(out, name, now, origins, partial(merge.fill, each, about, now))
     return MergesegsResult(segments=tuple(names), urls=urls)

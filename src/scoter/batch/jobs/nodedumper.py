@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, Literal, TypeAlias
 
-import ibis
-
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.graph.node_values import node_rows
 from scoter.batch.graph.tables import GraphName, open_graph
 from scoter.engine import Engine, source_of
 from scoter.errors import UsageError, typed
+from scoter.plugins.recorded import ibis
 
 NodeValue: TypeAlias = Literal["inlinks", "outlinks", "score", "pagerank", "harmonic"]
 VALUES: tuple[NodeValue, ...] = ("inlinks", "outlinks", "score", "pagerank", "harmonic")

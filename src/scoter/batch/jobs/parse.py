@@ -20,13 +20,13 @@ from msgspec import Struct
 from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.directory import StopRequest
 from scoter.batch.crawldir.schemas import FETCH_STATUSES, column_names, datum_of, url_of
-from scoter.batch.crawldir.segment import PARSED, Segment
+from scoter.batch.crawldir.segment import MAIN_MARKDOWN, MAIN_TEXT, PARSED, Segment
 from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.records import PageRows
 from scoter.batch.worker.segment_part import ParsedPart
 from scoter.config import Config
 from scoter.core.reply import Truncation
-from scoter.errors import UsageError
+from scoter.errors import UsageError, typed
 from scoter.heap import keep_memory
 from scoter.store.objects.copies import local_file
 from scoter.store.warc import ArchivedResponse, ArchiveFolder
@@ -58,7 +58,8 @@ def parse(
     ``on_progress`` is called with the number of parsed pages and of all pages.
     """
     if not segment.is_fetched:
-        raise UsageError("this segment is not completely fetched", where=str(segment.path), hint="Run: scoter fetch")
+        hint = f"Run: scoter fetch {typed(segment.path.parent.parent, segment.name)}"
+        raise UsageError("this segment is not completely fetched", where=str(segment.path), hint=hint)
     if segment.is_parsed and not again:
         hint = "To parse it again with the current settings, use --force."
         raise UsageError("this segment is already parsed", where=str(segment.path), hint=hint)
@@ -76,7 +77,7 @@ def _start_over(segment: Segment) -> None:
         hint = "They were fetched with fetch.store_content=false and must be fetched again."
         raise UsageError("some pages of this segment are not in the archive", where=str(segment.path), hint=hint)
     segment.reopen(PARSED)
-    segment.remove_tables(("parse_data", "crawl_parse", "parse_text"))
+    segment.remove_tables(("parse_data", MAIN_MARKDOWN, MAIN_TEXT, "crawl_parse", "parse_text"))
 
 
 class _ParseRun:
@@ -102,10 +103,12 @@ class _ParseRun:
 
     async def run(self) -> ParseJobResult:
         texts, links, pages = self._segment.parse_text(), self._segment.crawl_parse(), self._segment.parse_data()
-        for each in (texts, links, pages):
+        main, markdown = self._segment.main_text(), self._segment.main_text(markdown=True)
+        for each in (texts, links, pages, main, markdown):
             each.recover()
         parsed = set(pages.finished())
-        for folder, each in (("parse_text", texts), ("crawl_parse", links)):
+        made = ((MAIN_TEXT, main), (MAIN_MARKDOWN, markdown))
+        for folder, each in (("parse_text", texts), ("crawl_parse", links), *made):
             for name in set(each.finished()) - parsed:
                 (self._segment.path / folder / name).unlink(missing_ok=True)
         total = self._fetches.count(pc.field("status") == "success")

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-import ibis
 import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
@@ -22,6 +21,7 @@ from scoter.engine import Engine, source_of
 from scoter.engine.expressions import where
 from scoter.engine.port import Rows
 from scoter.errors import UsageError, nearest, typed
+from scoter.plugins.recorded import ibis
 from scoter.store.tables import Table
 
 HostDump: TypeAlias = Literal["records", "homepages", "hostnames"]

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 
 import pyarrow as pa
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.changes import is_incremental, save_positions, save_rows
+from scoter.batch.crawldir.column_rewrite import IN_PLACE, rewrite_column
 from scoter.batch.crawldir.crawldb import open_crawldb, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import only_row
-from scoter.batch.graph.node_values import node_rows
+from scoter.batch.graph.node_values import linked_values, node_rows
 from scoter.batch.graph.tables import open_graph
 from scoter.batch.jobs.compact import settle
 from scoter.batch.jobs.linkrank import RANK_COLUMNS, RankAlgorithm
 from scoter.config import Config
-from scoter.engine import Engine, file_source, source_of
-from scoter.engine.port import Rows, save_source
+from scoter.engine import Engine, TableSource, file_source, source_of
+from scoter.engine.port import Rows
 from scoter.engine.portable import double
+from scoter.engine.sources import with_positions
 from scoter.errors import UsageError, typed
 from scoter.store.disk import Scratch
-from scoter.store.tables import Table
+from scoter.store.tables import NewVersion, Table
 
 
 class ScoreUpdateResult(Struct, frozen=True, kw_only=True):
@@ -44,41 +47,60 @@ def scoreupdater(
         open_crawldb(crawl, config) as crawldb,
         Scratch(crawl.scratch, "scoreupdater") as scratch,
     ):
-        schema = pa.schema([*schemas.texts("url", "key"), (name, pa.float64())])
-        ranks = save_source(
-            engine, node_rows(engine, graph).select(*schema.names), schema, scratch.path / "ranks.parquet"
-        )
-        known = engine.read(ranks)
-        if graph.size and not only_row(engine.batches(known.aggregate(n=known[name].count())))["n"]:
+        ranks = linked_values(engine, graph)
+        if graph.size and not only_row(engine.batches(ranks.aggregate(n=ranks[name].count())))["n"]:
             hint = f"Run: scoter linkrank {typed(crawl.path)} --algorithm {algorithm}"
             raise UsageError(f"{algorithm} was not computed yet", where=str(crawl.webgraph), hint=hint)
-
-        def job(tables: Mapping[str, Rows]) -> Rows:
-            urls, found = tables["crawldb"], tables["ranks"].select(node="url", rank=name)
-            joined = urls.left_join(found, urls.url == found.node)
-            return joined.mutate(score=joined["rank"].fill_null(double(clear))).select(*urls.columns)
-
-        stored = source_of(crawldb, is_sorted=True)
-        urls = engine.read(stored, positions=True)
-        found = known.select(node="url", rank=name)
-        joined = urls.left_join(found, urls.url == found.node)
-        changed = joined.filter(~joined.score.identical_to(joined["rank"].fill_null(double(clear))))
-        file = scratch.path / "changed.parquet"
-        number = save_rows(engine, changed.select(*urls.columns), stored, file)
-        extra = scoring_columns(config)
-        total = crawldb.manifest.rows
-        if number:
+        stored, file = source_of(crawldb, is_sorted=True), scratch.path / "scores.parquet"
+        total = engine.save(
+            _new_scores(engine, stored, node_rows(engine, graph), name, clear),
+            _SCORES,
+            file,
+            order=IN_PLACE,
+            is_temporary=True,
+        )
+        scores = engine.read(file_source(file, _SCORES))
+        counts = {each: scores[each].cast("int64").sum() for each in ("is_ranked", "is_changed")}
+        ranked, changed = (int(number or 0) for number in only_row(engine.batches(scores.aggregate(**counts))).values())
+        if changed:
+            extra = scoring_columns(config)
             with Table.write(
                 crawl.crawldb, schemas.CRAWLDB, extra=extra, writer="scoreupdater", clock=lambda: now
             ) as new:
-                if is_incremental(crawldb.manifest, crawldb.schema, config, number):
-                    new.extend(crawldb.version)
-                    engine.write(job, {"crawldb": file_source(file, crawldb.schema), "ranks": ranks}, new)
-                    new.replace_rows(save_positions(engine, file, stored, scratch.path))
+                if is_incremental(crawldb.manifest, crawldb.schema, config, changed):
+                    _add_delta(engine, crawldb, scores, new, scratch.path)
                 else:
-                    engine.write(job, {"crawldb": stored, "ranks": ranks}, new)
+                    rewrite_column(crawldb, "score", file, new)
                 new.commit()
-        urls = engine.read(source_of(crawldb, ("url",)))
-        ranked = only_row(engine.batches(urls.semi_join(known, "url").aggregate(n=lambda rows: rows.count())))["n"]
     settle(crawl, engine, config, now=now)
     return ScoreUpdateResult(ranked=ranked, cleared=total - ranked)
+
+
+_SCORES = with_positions(pa.schema([("score", pa.float64()), ("is_ranked", pa.bool_()), ("is_changed", pa.bool_())]))
+
+
+def _new_scores(engine: Engine, stored: TableSource, nodes: Rows, name: str, clear: float) -> Rows:
+    """Return the positions of the crawldb's rows with their new scores."""
+    urls = engine.read(source_of(stored, ("url", "score")), positions=True)
+    found = nodes.select(node="url", rank=name)
+    joined = urls.left_join(found, urls.url == found.node)
+    rank = joined["rank"].fill_null(double(clear))
+    return joined.select(
+        *IN_PLACE, score=rank, is_ranked=joined.node.notnull(), is_changed=~joined.score.identical_to(rank)
+    )
+
+
+def _add_delta(engine: Engine, crawldb: Table, scores: Rows, new: NewVersion, folder: Path) -> None:
+    """Write the records with another score as a delta part."""
+    stored, file = source_of(crawldb), folder / "changed.parquet"
+    rows = engine.read(stored, positions=True)
+    changed = scores.filter(scores.is_changed).select(*IN_PLACE, changed_score="score")
+    joined = rows.join(changed, list(IN_PLACE))
+    save_rows(engine, joined.mutate(score=joined.changed_score).select(*rows.columns), stored, file)
+    new.extend(crawldb.version)
+    engine.write(_all_rows, {"rows": file_source(file, crawldb.schema)}, new)
+    new.replace_rows(save_positions(engine, file, stored, folder))
+
+
+def _all_rows(tables: Mapping[str, Rows]) -> Rows:
+    return tables["rows"]

@@ -14,7 +14,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
 
-import ibis
 import uvloop
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,6 +25,7 @@ from scoter.batch.crawldir.directory import HOLDS, ROBOTS_CACHE, CrawlDir
 from scoter.batch.crawldir.export import only_row
 from scoter.batch.jobs.compact import settle
 from scoter.batch.jobs.readhostdb import open_hostdb
+from scoter.batch.site.listings import note_sitemap
 from scoter.batch.urls.chains import UrlChains
 from scoter.batch.urls.records import HAS_INTERVAL, HAS_SCORE, IS_KNOWN, OLD, SitemapRecords, flag_known, put_records
 from scoter.batch.urls.seeds import SeedProblem, seed_sources
@@ -38,6 +38,7 @@ from scoter.errors import UsageError
 from scoter.fetch.progress import Snapshot
 from scoter.fetch.protocols.request_headers import user_agent
 from scoter.fetch.queues.holds import KeptHolds
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import Scratch
 from scoter.store.host_holds import SqliteHostHolds
 from scoter.store.robots_cache import SqliteRobotsCache
@@ -104,6 +105,7 @@ def sitemap(
         filter=filter,
         normalize=normalize,
         overwrite=overwrite,
+        covers_all=not (urls or hosts),
         on_progress=on_progress,
     )
     named = (seed_sources(urls), seed_sources(hosts, may_be_urls=False))
@@ -129,10 +131,11 @@ class SitemapReading:
         filter: bool | None = None,
         normalize: bool | None = None,
         overwrite: bool | None = None,
+        covers_all: bool = True,
         is_stopping: Callable[[], bool] = lambda: False,
         on_progress: Callable[[Snapshot, int], None] = lambda snapshot, kept: None,
     ) -> None:
-        """Options that are ``None`` follow the ``sitemap`` settings."""
+        """Options that are ``None`` follow the ``sitemap`` settings; ``covers_all``: all sites are read anew."""
         user_agent(config)  # fail early if there is no agent name
         settings = config.sitemap
         self._crawl = crawl
@@ -152,6 +155,7 @@ class SitemapReading:
             on_progress=on_progress,
         )
         self._total = SitemapResult()
+        self._covers_all = covers_all
 
     @property
     def sites_left(self) -> int:
@@ -184,6 +188,8 @@ class SitemapReading:
             ):
                 found, holds = starts(folder, known), KeptHolds(stored)
                 runner.run(crawler.run(found, records, robots, holds, folder, may_suspend=may_suspend))
+            note_sitemap(crawl, file, now, replaces=self._covers_all)
+            self._covers_all = False  # what a later run reads comes on top
             flagged, new, old = flag_known(engine, file, known, columns, folder)
             changed = _count_changed(engine, flagged) if overwrites else 0
             if new or changed:

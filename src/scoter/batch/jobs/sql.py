@@ -20,7 +20,9 @@ from scoter.batch.fetchlists.traps import trap_names
 from scoter.batch.graph.views import VIEWS as GRAPH_VIEWS
 from scoter.batch.graph.views import add_graph_views
 from scoter.batch.hosts.columns import HIDDEN
+from scoter.batch.site.tables import PROBLEMS, SiteFolder
 from scoter.engine.session import SqlSession, add_view, open_session, view_query
+from scoter.engine.sql import rows_sql
 from scoter.store.disk import scratch_of_reader
 from scoter.store.objects.path import StorePath
 from scoter.store.tables import Table
@@ -40,6 +42,7 @@ _SEGMENT = {"segment": "parse_path(_file)[-3]"}  # .../SEGMENT/table/part.parque
 
 
 # Queries that contain one of these may list the views.
+_TEXTS = ("text", "main_text", "markdown", "main_text_kept", "main_text_doubtful")
 _CATALOGUES = ("information_schema", "duckdb_", "pg_", "sqlite_", "show", "describe", "pragma")
 
 
@@ -96,6 +99,10 @@ def _make_views(crawl: CrawlDir, stack: ExitStack, query: str | None, connection
         files += add_graph_views(crawl, stack, connection)
     if has("segments"):
         _segments_table(connection, crawl, applied)
+    if has("problems"):
+        found = tuple(SiteFolder(crawl).problem_files())
+        add_view(connection, "problems", view_query(connection, found, PROBLEMS))
+        files += found
     if has("traps"):
         _traps_table(connection, crawl)
     return files
@@ -115,7 +122,7 @@ def _segment_views(connection: Any, crawl: CrawlDir, has: Callable[[str], bool])
     )
     # A URL may be both a page and a feed entry: each row has its own text.
     beside = "t.segment = d.segment AND t.url = d.url AND t.part_of IS NOT DISTINCT FROM d.part_of"
-    columns = ", ".join(f"t.{name}" for name in ("text", "main_text", "markdown"))
+    columns = ", ".join(f"t.{name}" for name in _TEXTS)
     joined = f"({data}) AS d LEFT JOIN ({text}) AS t ON {beside}"
     add_view(connection, "pages", f"SELECT d.*, {columns} FROM {joined}")
     yield from parts.parse_data.files
@@ -143,13 +150,9 @@ def _segments_table(connection: Any, crawl: CrawlDir, applied: Sequence[str]) ->
         }
         for each in crawl.all_segments()
     ]
-    connection.register("known", pa.Table.from_pylist(known, schema=_SEGMENTS))
-    connection.execute("CREATE TABLE segments AS SELECT * FROM known")
-    connection.unregister("known")
+    connection.execute(f"CREATE TABLE segments AS {rows_sql(known, _SEGMENTS)}")
 
 
 def _traps_table(connection: Any, crawl: CrawlDir) -> None:
     rows = [{"host": name.partition("/")[0], "pattern": name} for name in trap_names(crawl)]
-    connection.register("suspected", pa.Table.from_pylist(rows, schema=_TRAPS))
-    connection.execute("CREATE TABLE traps AS SELECT * FROM suspected")
-    connection.unregister("suspected")
+    connection.execute(f"CREATE TABLE traps AS {rows_sql(rows, _TRAPS)}")

@@ -14,7 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import ibis
 import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
@@ -45,6 +44,7 @@ from scoter.engine.sources import read_footer, with_positions
 from scoter.errors import UsageError, typed
 from scoter.plugins import Column, chain
 from scoter.plugins.points import SCHEDULE_COLUMNS
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import Scratch
 from scoter.store.tables import NewVersion, Table
 

@@ -8,68 +8,34 @@ from typing import Any, Final
 
 from scoter.batch.crawldir.export import text_value
 from scoter.batch.reports.charts import bar_chart, plain, shortened
-from scoter.batch.reports.questions import CRAWL_REPORTS, ERRORS, TOTALS, CrawlReport
+from scoter.batch.reports.document import document_start
+from scoter.batch.reports.questions import CRAWL_REPORTS, TOTALS, CrawlReport
+from scoter.batch.reports.remedies import REMEDIES, with_remedies
+from scoter.config import Config
 from scoter.core.display import size
 from scoter.engine.session import SqlSession
 
 _LONGEST_CELL: Final = 110
 _BARS: Final = 15
 _BYTES: Final = frozenset({"bytes"})
-_STYLE: Final = """
-:root { color-scheme: light dark; --ink: #1c2430; --soft: #5b6675; --line: #dfe4ea; --back: #f6f8fa; --card: #fff;
-  --bar: #2f6fb0; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --soft: #9aa5b4; --line: #323a46; --back: #14181e;
-  --card: #1c222b; --bar: #5b9bdd; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 1080px; padding: 24px 20px 60px; background: var(--back); color: var(--ink);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 26px; margin: 0 0 2px; overflow-wrap: anywhere; }
-h2 { font-size: 17px; margin: 0 0 2px; }
-p { margin: 0 0 12px; color: var(--soft); }
-section { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 16px 18px;
-  margin-top: 18px; }
-.totals { display: flex; flex-wrap: wrap; gap: 12px; margin-top: 16px; }
-.totals div { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 10px 16px;
-  min-width: 120px; }
-.totals b { display: block; font-size: 22px; }
-.totals span { color: var(--soft); }
-.chart { width: 100%; height: auto; display: block; margin-bottom: 10px; }
-.chart text { font: 13px system-ui, sans-serif; fill: var(--ink); }
-.chart .label { text-anchor: end; }
-.chart .value { fill: var(--soft); }
-.chart .bar { fill: var(--bar); }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; width: 100%; font-size: 14px; }
-th { text-align: left; color: var(--soft); font-weight: 600; }
-th, td { padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-td { overflow-wrap: anywhere; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-a { color: inherit; text-decoration-color: var(--line); }
-summary { cursor: pointer; color: var(--soft); }
-"""
-_ERRORS: Final = CrawlReport(
-    name="errors",
-    sentence="Failed requests by reason, with an example of each.",
-    sql=ERRORS,
-    label="reason",
-    value="requests",
-)
 
 
-def report_page(session: SqlSession, title: str, *, now: datetime, limit: int) -> Iterator[str]:
-    """Yield the lines of the page; each report shows at most ``limit`` rows."""
-    yield "<!doctype html>"
-    yield '<html lang="en"><head><meta charset="utf-8">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    # Nothing is loaded and nothing runs, whatever the texts of strangers contain.
-    yield "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-    yield '<meta name="referrer" content="no-referrer">'
-    yield f"<title>{plain(title)}</title><style>{_STYLE}</style></head><body>"
+def report_page(
+    session: SqlSession, title: str, *, now: datetime, limit: int, directory: object, config: Config
+) -> Iterator[str]:
+    """Yield the lines of the page; each report shows at most ``limit`` rows.
+
+    ``directory`` and ``config`` are those of the crawl, for commands that allow what was refused.
+    """
+    yield from document_start(title)
     yield f"<h1>{plain(title)}</h1>"
     yield from _totals(next(iter(session.query(TOTALS).rows)), now)
-    for report in (*CRAWL_REPORTS.values(), _ERRORS):
+    for report in CRAWL_REPORTS.values():
         answer = session.query(report.sql, {"limit": limit})
-        yield from _section(report, answer.columns, list(answer.rows))
+        columns, rows = answer.columns, list(answer.rows)
+        if report.has_remedies:
+            columns, rows = (*columns, *REMEDIES), list(with_remedies(rows, directory, config))
+        yield from _section(report, columns, rows)
     yield "</body></html>"
 
 
@@ -118,6 +84,8 @@ def _cell(name: str, value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     text = text_value(value)
+    if name in REMEDIES:
+        return f"<code>{plain(text)}</code>" if text else ""  # whole: it is copied
     shown = f"<bdi>{plain(shortened(text, _LONGEST_CELL))}</bdi>"
     if text.startswith(("http://", "https://")):
         return f'<a href="{plain(text)}" rel="noopener noreferrer nofollow">{shown}</a>'

@@ -7,6 +7,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from scoter.batch.urls.refusals import TRUNCATED
+from scoter.core.reply import Truncation
+
 _PAGES = "('fetched', 'notmodified', 'duplicate')"
 _USUAL = "('success', 'notmodified', 'redir_temp', 'redir_perm')"
 
@@ -23,6 +26,8 @@ class CrawlReport(Struct, frozen=True, kw_only=True):
     label: str = ""
     value: str = ""
     unit: str = "number"
+    has_remedies: bool = False
+    """Whether ``remedies`` adds columns to its rows."""
 
 
 _ALL: Final = (
@@ -119,6 +124,24 @@ _ALL: Final = (
         value="urls",
     ),
     CrawlReport(
+        name="failures",
+        sentence="Show why URLs gave no page, or only a part, and the setting that decided if one did.",
+        # A URL counts as its last fetch ended.
+        sql=f"""
+            WITH last AS (
+                SELECT url, max_by(struct_pack(host := host, status := status, http_status := http_status,
+                       reason := CASE WHEN truncated = '{Truncation.LENGTH}' THEN '{TRUNCATED}'
+                                      ELSE coalesce(reason, status) END, detail := detail), fetch_time) AS f
+                FROM fetches WHERE status <> 'deferred' GROUP BY url)
+            SELECT f.reason AS reason, f.http_status AS http_status, count(*) AS urls, count(DISTINCT f.host) AS hosts,
+                   min(url) AS example, arg_min(f.detail, url) AS detail
+            FROM last WHERE f.status NOT IN {_USUAL} OR f.reason = '{TRUNCATED}'
+            GROUP BY ALL ORDER BY urls DESC, reason, http_status LIMIT $limit""",
+        label="reason",
+        value="urls",
+        has_remedies=True,
+    ),
+    CrawlReport(
         name="failing-hosts",
         sentence="Show the hosts with most failed requests.",
         sql=f"""
@@ -159,11 +182,6 @@ _ALL: Final = (
 )
 CRAWL_REPORTS: Final = {report.name: report for report in _ALL}
 
-ERRORS: Final = f"""
-    SELECT coalesce(reason, status) AS reason, http_status, count(*) AS requests, count(DISTINCT host) AS hosts,
-           max(url) AS example
-    FROM fetches WHERE status NOT IN {_USUAL} AND status <> 'deferred'
-    GROUP BY ALL ORDER BY requests DESC, reason, http_status LIMIT $limit"""
 TOTALS: Final = f"""
     SELECT (SELECT count(*) FROM crawldb) AS urls,
            (SELECT count(*) FROM crawldb WHERE status IN {_PAGES}) AS pages,

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeAlias
 
-import ibis
 import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
@@ -23,6 +22,7 @@ from scoter.core.update import UpdateRules, update
 from scoter.engine import Engine
 from scoter.engine.port import Rows
 from scoter.plugins import Column
+from scoter.plugins.recorded import ibis
 
 Chain = Sequence[tuple[str, Any]]
 

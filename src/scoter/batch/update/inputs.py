@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import ibis
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
@@ -26,6 +25,7 @@ from scoter.engine.port import Rows, save_source
 from scoter.engine.portable import NULL_MAP, first_rows, map_only, timestamp
 from scoter.engine.sources import STORED_FILE, STORED_ROW
 from scoter.plugins import Column
+from scoter.plugins.recorded import ibis
 
 _PAGE_COLUMNS = ("url", "key", "parse_status", "signature")
 

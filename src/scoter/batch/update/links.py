@@ -10,7 +10,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import ibis
 import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
@@ -21,6 +20,7 @@ from scoter.engine import Engine, TableSource
 from scoter.engine.port import Rows
 from scoter.engine.portable import first_rows, map_concat, map_without
 from scoter.plugins import Column
+from scoter.plugins.recorded import ibis
 from scoter.store.tables.schema import with_columns
 
 REDIRECTS = pa.schema(

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-import ibis
 from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
@@ -18,6 +17,7 @@ from scoter.core.datum import GENERATE_MARK
 from scoter.engine.port import Rows
 from scoter.engine.portable import map_concat, map_without
 from scoter.plugins import Column
+from scoter.plugins.recorded import ibis, is_expression
 
 ANSWERED = ("success", "redir_temp", "redir_perm", "notmodified")
 ENDED = ("gone", "parse_failed")
@@ -152,5 +152,4 @@ def apply_changes(rows: Rows, *changes: tuple[Any, Mapping[str, Any]]) -> Rows:
 
 def _as(value: Any, kind: Any) -> Any:
     """Return a plug-in's value, a constant or an expression, as a column of a type."""
-    found = value if isinstance(value, ibis.expr.types.Value) else ibis.literal(value)
-    return found if found.type() == kind else found.cast(kind)
+    return (value if is_expression(value) else ibis.literal(value)).cast(kind)  # to the same type: does nothing

@@ -4,6 +4,7 @@
 - ``sitemaps``        fetches sitemaps, in one run or several
 - ``sitemap_starts``  the sites and sitemaps to start from
 - ``records``         crawldb records of seeds and sitemap entries
+- ``refusals``        URLs that settings refuse, and which settings
 - ``listed``          the URLs that seed lists and sitemaps have named
 - ``chains``          the configured normalisers and filters
 - ``domains``         hosts of URLs and their registered domains

@@ -56,11 +56,19 @@ class ListedHashes:
         """Add the URLs to those of the crawl."""
         import numpy as np
 
-        new, old = np.unique(np.array(self._new, dtype=np.uint64)), _read(crawl)
+        new, old = _distinct(np.array(self._new, dtype=np.uint64)), _read(crawl)
         added = np.setdiff1d(new, old, assume_unique=True)
         if len(added):
-            merged = np.union1d(old[: MOST - len(added)], added)
+            merged = _distinct(np.concatenate([old[: MOST - len(added)], added]))
             storage_at(crawl.path).replace(LISTED_FILE, merged.astype("<u8").tobytes())
+
+
+def _distinct(hashes: Hashes) -> Hashes:
+    """Return hashes in order, each once, without what ``numpy.unique`` imports."""
+    import numpy as np
+
+    ordered = np.sort(hashes)
+    return np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])
 
 
 def _read(crawl: CrawlDir) -> Hashes:

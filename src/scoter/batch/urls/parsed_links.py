@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import ibis
 import pyarrow as pa
 from msgspec import Struct
 
@@ -15,6 +14,7 @@ from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_chang
 from scoter.core.page import ADJUSTMENT
 from scoter.engine import Engine, TableSource, source_of
 from scoter.engine.port import Rows, save_source
+from scoter.plugins.recorded import ibis
 
 _LINK = ("source", "url", "key", "host", "anchor", "kind")
 _PAGE = pa.schema([("source", pa.utf8()), ("key", pa.utf8()), ("segment", pa.int32())])

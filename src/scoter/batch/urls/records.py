@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.changes import write_positions
 from scoter.batch.crawldir.export import only_row
-from scoter.batch.crawldir.schemas import drop_nulls, row_of
+from scoter.batch.crawldir.schemas import columns_of, drop_nulls
 from scoter.batch.urls.chains import UrlChains
 from scoter.batch.urls.listed import ListedHashes
 from scoter.batch.urls.seeds import Seed, SeedLine, SeedProblem, parse_seed
@@ -66,7 +66,7 @@ def flag_known(
     met = first.left_join(there, first.url == there.there_url)
     schema = with_positions(seed_schema(columns).append(pa.field(IS_KNOWN, pa.bool_())))
     file = folder / "flagged.parquet"
-    total = engine.save(met.mutate(**{IS_KNOWN: met.there_url.notnull()}), schema, file)
+    total = engine.save(met.mutate(**{IS_KNOWN: met.there_url.notnull()}), schema, file, is_temporary=True)
     rows = engine.read(file_source(file, schema))
     old = only_row(engine.batches(rows.filter(rows[IS_KNOWN]).aggregate(known=rows[IS_KNOWN].count())))["known"]
     return file_source(file, schema), total - old, old
@@ -85,29 +85,41 @@ def put_records(
 
     If ``extended`` is the version that has the known records, only the others are written, as delta parts.
     """
-    rows, names = engine.read(flagged), known.schema.names
-    put = rows.filter(~rows[IS_KNOWN]).select(names)
-    if merge is not None:
-        again, old = rows.filter(rows[IS_KNOWN]), engine.read(known)
-        old = old.select(**{OLD + name: old[name] for name in names})
-        put = put.union(merge(again.join(old, again.url == old[OLD + "url"]), names))
-    source = save_source(engine, put, known.schema, folder / "put.parquet")
+    names = known.schema.names
     if extended is not None:
         version.extend(extended)
-        engine.write(_put, {"put": source}, version)
-        if merge is not None:
-            gone = again.semi_join(engine.read(source), "url")
-            version.replace_rows(write_positions(engine, gone, known, folder / "positions.parquet"))
+    if merge is None:
+        new = source_of(flagged, [*names, IS_KNOWN])
+        if extended is None:
+            engine.write(_adding, {"known": known, "seeds": new}, version)
+        else:
+            engine.write(_new, {"seeds": new}, version)
         return
-    engine.write(_adding if merge is None else _replacing, {"known": known, "put": source}, version)
+    rows, old = engine.read(flagged), engine.read(known)
+    again = rows.filter(rows[IS_KNOWN])
+    old = old.select(**{OLD + name: old[name] for name in names})
+    merged = merge(again.join(old, again.url == old[OLD + "url"]), names)
+    put = rows.filter(~rows[IS_KNOWN]).select(names).union(merged)
+    source = save_source(engine, put, known.schema, folder / "put.parquet")
+    if extended is None:
+        engine.write(_replacing, {"known": known, "put": source}, version)
+    else:
+        engine.write(_put, {"put": source}, version)
+        gone = again.semi_join(engine.read(source), "url")
+        version.replace_rows(write_positions(engine, gone, known, folder / "positions.parquet"))
+
+
+def _new(inputs: Mapping[str, Rows]) -> Rows:
+    seeds = inputs["seeds"]
+    return seeds.filter(~seeds[IS_KNOWN]).drop(IS_KNOWN)
+
+
+def _adding(inputs: Mapping[str, Rows]) -> Rows:
+    return inputs["known"].union(_new(inputs))
 
 
 def _put(inputs: Mapping[str, Rows]) -> Rows:
     return inputs["put"]
-
-
-def _adding(inputs: Mapping[str, Rows]) -> Rows:
-    return inputs["known"].union(inputs["put"])
 
 
 def _replacing(inputs: Mapping[str, Rows]) -> Rows:
@@ -134,7 +146,9 @@ class _RecordFile:
             score=score,
             extra=drop_nulls({column.name: column.default for column in columns}),
         )
-        self._rows: list[dict[str, Any]] = []
+        self._urls: list[Url] = []
+        self._data: list[CrawlDatum] = []
+        self._flags: list[tuple[bool, bool]] = []
         self._writer: Any = None
 
     def __enter__(self) -> Self:
@@ -149,15 +163,20 @@ class _RecordFile:
     def _keep(self, url: Url, datum: CrawlDatum, *, has_score: bool, has_interval: bool) -> None:
         self.kept += 1
         self.listed.add(url.text)
-        own = {SEED_NUMBER: self.kept, HAS_SCORE: has_score, HAS_INTERVAL: has_interval}
-        self._rows.append(row_of(url, datum, self._names) | own)
-        if len(self._rows) >= ROWS:
+        self._urls.append(url)
+        self._data.append(datum)
+        self._flags.append((has_score, has_interval))
+        if len(self._urls) >= ROWS:
             with disk_errors("write temporary files", self._file):
                 self._flush()
 
     def _flush(self) -> None:
-        self._writer.write_batch(pa.RecordBatch.from_pylist(self._rows, schema=self._schema))
-        self._rows.clear()
+        columns = columns_of(self._urls, self._data, self._names)
+        columns[SEED_NUMBER] = list(range(self.kept - len(self._urls) + 1, self.kept + 1))
+        columns[HAS_SCORE] = [has_score for has_score, _ in self._flags]
+        columns[HAS_INTERVAL] = [has_interval for _, has_interval in self._flags]
+        self._writer.write_batch(pa.RecordBatch.from_pydict(columns, schema=self._schema))
+        self._urls, self._data, self._flags = [], [], []
 
 
 class SeedRecords(_RecordFile):
@@ -197,12 +216,14 @@ class SeedRecords(_RecordFile):
             )
 
     def _scored(self, url: Url, seed: Seed) -> CrawlDatum:
-        datum = replace(
-            self._new,
-            score=self._new.score if seed.score is None else seed.score,
-            interval=self._new.interval if seed.interval is None else seed.interval,
-            metadata=seed.metadata,
-        )
+        datum = self._new
+        if seed.score is not None or seed.interval is not None or seed.metadata:
+            datum = replace(
+                datum,
+                score=datum.score if seed.score is None else seed.score,
+                interval=datum.interval if seed.interval is None else seed.interval,
+                metadata=seed.metadata,
+            )
         return self._scoring.injected(url, datum)
 
     def _note(self, problem: SeedProblem) -> None:

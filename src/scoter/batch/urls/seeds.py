@@ -13,6 +13,7 @@ from __future__ import annotations
 import gzip
 import math
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -28,7 +29,7 @@ from msgspec.structs import replace
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.config import Config
 from scoter.core.datum import FIXED_INTERVAL
-from scoter.core.domain import registered_domain
+from scoter.core.domain import is_ip, registered_domain
 from scoter.core.filters.domain import FILES
 from scoter.core.page import EMPTY
 from scoter.core.schedule import LONGEST
@@ -45,6 +46,8 @@ FIXED = "nutch.fetchInterval.fixed"
 STDIN = "-"
 MAX_LINE = 2**20
 """Maximum length of a line in bytes: the file may be binary."""
+_HOST = re.compile(r"[^/]*[.]|localhost|[\w-]+:[0-9]")
+_HAS_PORT = re.compile(r"[^/]*:[0-9]+")
 _GZIP = b"\x1f\x8b"
 _SHOWN = 200
 
@@ -114,6 +117,8 @@ def parse_seed(text: str) -> Seed:
     >>> parse_seed("https://example.org/\\tnutch.score=2.5\\tlang=en").score
     2.5
     """
+    if "\t" not in text:
+        return Seed(text=text.strip())
     url, *fields = text.split("\t")
     known: dict[str, Any] = {}
     metadata: dict[str, str] = {}
@@ -178,7 +183,10 @@ def _is_url(text: str) -> bool:
 def _neither(seed: str, may_be_urls: bool) -> UsageError:
     if not may_be_urls:
         return UsageError("no such file or folder", where=seed)
-    near = f" Did you mean https://{seed}?" if "." in seed and _is_url(f"https://{seed}") else ""
+    near = ""
+    if _HOST.match(seed) and _is_url(f"https://{seed}"):
+        is_local = seed.startswith("localhost") or _HAS_PORT.match(seed)
+        near = f" Did you mean {'http' if is_local else 'https'}://{seed}?"
     return UsageError(
         f"{seed[:_SHOWN]!r} is neither a file nor a URL", hint=f"A URL looks like https://example.org/.{near}"
     )
@@ -242,6 +250,16 @@ def extend_scope(crawl: CrawlDir, scope: str, hosts: Iterable[str]) -> None:
     new = sorted(names - set(before))
     if new:
         place.replace(SCOPE_FILE, b"".join(line + b"\n" for line in [*before, *new]))
+
+
+def scope_hosts(crawl: CrawlDir) -> Iterator[str]:
+    """Yield the hosts that the scope of a crawl names; for a domain, also the one that starts with www."""
+    for line in (storage_at(crawl.path).read(SCOPE_FILE) or b"").decode("utf-8", "replace").splitlines():
+        scope, _, name = line.strip().partition(" ")
+        if scope in ("host", "domain") and name != FILES:
+            yield name
+            if scope == "domain" and not is_ip(name) and "." in name:
+                yield f"www.{name}"
 
 
 def seed_hosts(seeds: Iterable[str]) -> set[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
@@ -15,6 +14,7 @@ from scoter.batch.urls.seeds import SeedLine, SeedProblem, SeedSource, parse_see
 from scoter.core.url import Url, canonical
 from scoter.engine import Engine, TableSource
 from scoter.errors import UrlError
+from scoter.plugins.recorded import ibis
 
 ROBOTS = "/robots.txt"
 _SCHEMA = pa.schema([("origin", pa.utf8())])

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from scoter.batch.crawldir.schemas import DEFERRED
 from scoter.batch.fetchlists.lists import to_micros
+from scoter.batch.urls.refusals import REFUSED, TRUNCATED, refusal_marks
 from scoter.batch.worker.pages import PageProcessor
 from scoter.batch.worker.records import (
     ARCHIVED,
@@ -99,6 +100,7 @@ class OutcomeWriter:
         age = fetch.redirect_dedupcache_age
         self._recent_within = None if age is None else age.total_seconds()
         self._notes_time = config.http.store_responsetime
+        self._marks = refusal_marks(config)
         self._keeps_cookies = config.http.keep_cookies
 
     def take(self, replies: Sequence[tuple[Request, Reply]]) -> Sequence[Awaitable[None] | None]:
@@ -224,6 +226,7 @@ class OutcomeWriter:
         """Return the metadata of the URL: the known entries, and what the next fetch needs."""
         known, reply = got.known, got.reply
         kept = dict(known.metadata or {})
+        self._mark_refusal(kept, got)
         if self._notes_time and reply.exchange is not None:
             kept[RESPONSE_TIME] = str(round(reply.exchange.timings.total * 1000))
         if not isinstance(reply, Fetched):
@@ -241,6 +244,19 @@ class OutcomeWriter:
         if self._keeps_type and (media_type := reply.exchange.header("content-type")):
             kept[MEDIA_TYPE] = media_type[:_LONGEST_HEADER]
         return list(kept.items()) or None
+
+    def _mark_refusal(self, kept: dict[str, str], got: _Outcome) -> None:
+        """Note which settings refused the URL or truncated its page, or that none did."""
+        known, reply = got.known, got.reply
+        if got.not_requested or isinstance(reply, NotModified):
+            return
+        reason = reply.reason.value if isinstance(reply, Gone | Failed) else ""
+        if isinstance(reply, Fetched) and reply.exchange.truncation is Truncation.LENGTH:
+            reason = TRUNCATED
+        if mark := self._marks.get(reason, ""):
+            kept[REFUSED] = mark
+        elif REFUSED in kept or known.hops or known.steps:  # as for validators
+            kept[REFUSED] = ""
 
     def _validator(self, reply: Fetched, name: str) -> str:
         value = reply.exchange.header(name)

@@ -24,6 +24,7 @@ from scoter.fetch.decode import DecodedBody, content_codings, decode
 from scoter.parse.content_parser import ContentParser, ParseFailed, ParseOutcome
 from scoter.parse.links import LinkRules
 from scoter.parse.mediatype import make_content
+from scoter.parse.parser_process import ParserProcess
 from scoter.plugins import chain
 
 # Not a parse error: there is no parser, or the body is truncated.
@@ -42,8 +43,9 @@ _encoder = Encoder(enc_hook=dict)  # any mapping becomes a dict
 class PageProcessor:
     """Turns bodies into rows with the configured parsers, link rules, scoring and signature."""
 
-    def __init__(self, config: Config) -> None:
-        self.parsing = ContentParser(config)
+    def __init__(self, config: Config, process: ParserProcess | None = None) -> None:
+        """``process`` is a parser process to use; it is kept."""
+        self.parsing = ContentParser(config, process=process, keeps_process=process is not None)
         self.link_rules = LinkRules(config)
         self._scoring = ScoringChain(chain("scoring", config))
         ((_, self._signature),) = chain("signature", config)
@@ -55,7 +57,7 @@ class PageProcessor:
         self._not_tried = _NOT_TRIED[:1] if config.parse.delete_failed_parse else _NOT_TRIED
 
     def close(self) -> None:
-        """Stop the process that parses suspicious content, if there is one."""
+        """Stop parsing suspicious content."""
         self.parsing.close()
 
     def decoded(self, headers: Headers, body: bytes) -> DecodedBody:
@@ -160,7 +162,8 @@ class PageProcessor:
         if not self._store_text:
             return PageRows(data, None, links)
         url, text, main_text, markdown = page.url, page.text, page.main_text, page.markdown
-        row = (url.text, url.key, text, main_text or None, markdown or None, part_of)
+        told = page.main_text_kept, page.main_text_doubtful
+        row = (url.text, url.key, text, main_text or None, markdown or None, part_of, *told)
         return PageRows(data, row, links, len(text) + len(main_text) + len(markdown))
 
 
@@ -196,6 +199,7 @@ def _data(
         *hashes,
         list(page.metadata.items()) or None,
         page.headings,
+        page.sections,
         page.alternates,
         *(_NOTHING_ABOUT if page.about is None else _about(page.about)),
     )

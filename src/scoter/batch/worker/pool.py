@@ -14,14 +14,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scoter.errors import ScoterError
+from scoter.plugins import preload
 from scoter.store.disk import Closing
 
 if TYPE_CHECKING:
     from scoter.batch.worker.process import FetchTask, FetchTaskReport
+    from scoter.config import Config
 
 _LOOK = 0.5
 # A server with one thread loads the modules once and forks every worker, so that each starts in a few milliseconds.
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+_USED = (  # by workers
+    "protocol",
+    "urlfilter",
+    "urlnormalizer",
+    "urlexemption",
+    "parser",
+    "parsefilter",
+    "scoring",
+    "signature",
+    "publisher",
+)
 _TASKS = Path("/proc/self/task")
 _ALLOCATOR = "jemalloc_bg_thd"  # a thread of pyarrow
 
@@ -58,14 +71,17 @@ class FetchPool(Closing):
             process.join()
         self._pipes, self._processes = [], []
 
-    def fork(self, count: int) -> None:
-        """Fork workers, which share the modules that this process has loaded; do nothing if forking is not safe.
+    def fork(self, count: int, config: Config) -> None:
+        """Fork workers, which share modules and plug-ins that are loaded here; do nothing if forking is not safe.
 
         It is safe only while this process has a single thread: another thread might hold a lock, which would never be
         released in the copy. Call it before opening files: workers would keep them open, such as the lock of a crawl.
         """
         import scoter.batch.worker.process  # noqa: F401 - loaded once, for all workers
+        from scoter.store.arrow import limit_arrow_memory
 
+        limit_arrow_memory()
+        preload(_USED, config)
         if not _is_alone():
             return
         gc.freeze()  # garbage collection writes to every object, which would unshare its memory

@@ -13,7 +13,6 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import version
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Protocol
@@ -22,6 +21,7 @@ import uvloop
 from msgspec import Struct
 from msgspec.structs import replace
 
+from scoter import __version__
 from scoter.batch.crawldir.schemas import column_names, plugin_columns
 from scoter.batch.crawldir.segment import Segment
 from scoter.batch.fetchlists.lists import list_number, read_requests
@@ -40,7 +40,8 @@ from scoter.fetch.protocols.dispatch import Protocols
 from scoter.fetch.protocols.request_headers import user_agent
 from scoter.fetch.queues.holds import HoldStore, KeptHolds
 from scoter.fetch.sinks import BatchingSink
-from scoter.heap import collect_less, keep_memory
+from scoter.heap import collect_less, give_back, keep_memory
+from scoter.parse.parser_process import ParserProcess
 from scoter.plugins import chain
 from scoter.store.arrow import limit_arrow_memory
 from scoter.store.disk import Scratch
@@ -50,6 +51,7 @@ from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.warc.capture import ArchiveInfo
 
 STOP_WITHIN = 15.0
+_WITHOUT_FILES = frozenset({"language", "metatags", "headings", "reltag", "creativecommons"})  # parse filters
 _LAST = 1.0  # seconds to finish the last replies
 
 
@@ -119,25 +121,49 @@ def run_worker(pipe: Connection) -> None:
     keep_memory()
     collect_less()
     used = 0.0
-    while True:
-        try:
-            task: FetchTask | str | None = pipe.recv()
-        except (EOFError, OSError):
-            return
-        if isinstance(task, FetchTask):  # anything else is a late order
-            report = _run_task(task, pipe)
-            before, used = used, time.process_time()
-            with suppress(OSError):
-                pipe.send(replace(report, cpu=used - before))
+    with closing(KeptParser()) as parser:
+        while True:
+            try:
+                task: FetchTask | str | None = pipe.recv()
+            except (EOFError, OSError):
+                return
+            if isinstance(task, FetchTask):  # anything else is a late order
+                report = _run_task(task, pipe, parser.process_for(task.config))
+                before, used = used, time.process_time()
+                with suppress(OSError):
+                    pipe.send(replace(report, cpu=used - before))
+                give_back()  # while other processes need memory for their jobs
 
 
-def _run_task(task: FetchTask, pipe: Connection) -> FetchTaskReport:
+class KeptParser:
+    """The parser process of a worker, which serves one segment after another: each start takes 0.3 seconds."""
+
+    def __init__(self) -> None:
+        self._config: Config | None = None
+        self._process: ParserProcess | None = None
+
+    def process_for(self, config: Config) -> ParserProcess | None:
+        """Return the process; ``None`` if each segment needs its own, which reads the files of parse filters anew."""
+        if not _WITHOUT_FILES.issuperset(config.parse.filters):
+            return None
+        if self._process is None or config != self._config:
+            self.close()
+            self._config, self._process = config, ParserProcess.of(config)
+        return self._process
+
+    def close(self) -> None:
+        """End the process."""
+        if self._process is not None:
+            self._process.close()
+
+
+def _run_task(task: FetchTask, pipe: Connection, parser: ParserProcess | None) -> FetchTaskReport:
     """Run a task; user errors are reported, any other exception ends the worker with a traceback."""
     with Segment(any_path(task.segment)).workers_lock.open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         try:
             with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-                return runner.run(SegmentWorker(task, pipe).run())
+                return runner.run(SegmentWorker(task, pipe, parser=parser).run())
         except UserError as error:
             return FetchTaskReport(task.worker, ended=True, problem=(error.message, error.where, error.hint))
 
@@ -145,10 +171,17 @@ def _run_task(task: FetchTask, pipe: Connection) -> FetchTaskReport:
 class SegmentWorker:
     """Fetches some fetch lists."""
 
-    def __init__(self, task: FetchTask, pipe: WorkerPipe, place: WorkerPlace | None = None) -> None:
+    def __init__(
+        self,
+        task: FetchTask,
+        pipe: WorkerPipe,
+        place: WorkerPlace | None = None,
+        parser: ParserProcess | None = None,
+    ) -> None:
         self._task = task
         self._pipe = pipe
         self._place = place or WorkerPlace()
+        self._parser = parser
         self._segment = Segment(any_path(task.segment))
         self._columns = plugin_columns(chain("scoring", task.config))
         self._about = _about(task.config) if task.config.fetch.store_content else None
@@ -165,7 +198,7 @@ class SegmentWorker:
         task, extra = self._task, column_names(self._columns)
         with (
             Scratch(self._segment.scratch, f"worker-{task.worker}") as scratch,
-            closing(PageProcessor(task.config)) as pages,
+            closing(PageProcessor(task.config, self._parser)) as pages,
             self._place.robots(task) as robots,
             SqliteHostHolds(Path(task.holds)) as stored_holds,
         ):
@@ -279,9 +312,7 @@ class SegmentWorker:
 
 def _about(config: Config) -> ArchiveInfo:
     agent = config.agent
-    return ArchiveInfo(
-        software=f"Scoter/{version('scoter')}", agent=user_agent(config), operator=agent.email or agent.url
-    )
+    return ArchiveInfo(software=f"Scoter/{__version__}", agent=user_agent(config), operator=agent.email or agent.url)
 
 
 def share_limits(config: Config, processes: int) -> Config:

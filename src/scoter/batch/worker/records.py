@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.msgpack import Ext
 from msgspec.structs import replace
 
+from scoter.batch.urls.refusals import REFUSED
 from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, later
 from scoter.core.page import EMPTY, Outlink
 from scoter.core.reply import Headers, Request
@@ -73,7 +74,7 @@ class RequestContext(Struct, frozen=True, array_like=True):
 
     def for_redirect(self, source: Url, target: Url, represented_by: str | None, interval: int) -> RequestContext:
         """Return the context for the target of a redirect: no validators, and no cookie if the host changes."""
-        dropped = (*VALIDATORS, ARCHIVED, REPRESENTATIVE, *(() if source.host == target.host else (COOKIE,)))
+        dropped = (*VALIDATORS, ARCHIVED, REPRESENTATIVE, REFUSED, *(() if source.host == target.host else (COOKIE,)))
         metadata = {name: value for name, value in (self.metadata or EMPTY).items() if name not in dropped}
         if represented_by is not None:
             metadata[REPRESENTATIVE] = represented_by

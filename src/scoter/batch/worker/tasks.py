@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -50,7 +52,7 @@ def local_tasks(
     attempt = segment.begin_attempt(finished)
     processes = min(process_count(config), len(lists) or 1)
     own = share_limits(config, processes)
-    return [
+    tasks = [
         FetchTask(
             config=own,
             segment=str(segment.path),
@@ -68,6 +70,15 @@ def local_tasks(
         )
         for worker, numbers in enumerate(assign_lists(list(map(str, lists)), processes))
     ]
+    # With fewer hosts than workers, some lists are empty; a worker without URLs would cost as much as ten pages.
+    return [task for task in tasks if any(map(_has_rows, task.files))] or tasks[:1]
+
+
+def _has_rows(file: str) -> bool:
+    try:
+        return bool(pq.read_metadata(file).num_rows)
+    except (OSError, pa.ArrowException):  # its worker reports it
+        return True
 
 
 def wait_for_workers(segment: Segment, on_message: Callable[[str], None]) -> None:

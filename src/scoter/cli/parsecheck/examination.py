@@ -233,6 +233,7 @@ def _page(page: Page) -> dict[str, Any]:
         "metas": {name: list(values) for name, values in page.metas.items()},
         "about": page.about,
         "headings": page.headings,
+        "sections": page.sections,
         "alternates": [{**msgspec.structs.asdict(each), "url": each.url.text} for each in page.alternates],
         "text": page.text,
         "main_text": page.main_text,

@@ -54,10 +54,15 @@ function frame(title, unit, names, draw) {
   return figure;
 }
 
+/** One line in the place of a plot that would be empty. */
+function noPlot(title, why) {
+  return h("figure", { class: "plot none" }, h("figcaption", null, h("strong", null, title), " ", h("span", { class: "unit" }, why)));
+}
+
 /** Lines over time. `series` is a list of {name, points: [[milliseconds, value], …]}; `format` shows a value. */
 export function linePlot({ title, unit, series, format = brief, none = "No data yet." }) {
   const used = series.filter((each) => each.points.length);
-  if (!used.length) return h("figure", { class: "plot" }, h("figcaption", null, h("strong", null, title)), h("p", { class: "empty small" }, none));
+  if (!used.some((each) => each.points.some(([, value]) => value))) return noPlot(title, used.length ? "Nothing yet." : none);
   const names = used.map((each) => each.name);
   return frame(title, unit, names, (width, reading) => {
     const all = used.flatMap((each) => each.points);
@@ -127,7 +132,7 @@ function lines(points, x, y) {
 
 /** Columns with labels, such as one per round. `items` is a list of [label, value]. */
 export function columnPlot({ title, unit, items, axis, format = brief }) {
-  if (!items.length) return h("figure", { class: "plot" }, h("figcaption", null, h("strong", null, title)), h("p", { class: "empty small" }, "No data yet."));
+  if (!items.some(([, value]) => value)) return noPlot(title, items.length ? "None." : "No data yet.");
   return frame(title, unit, [title], (width, reading) => {
     const most = Math.max(...items.map(([, value]) => value), 0);
     const rows = ticks(most, format === bytes, items.every(([, value]) => Number.isInteger(value)));

@@ -63,6 +63,7 @@ async def show_crawl(services: BatchServices, call: ApiRequest[None]) -> Handler
 async def create_crawl(services: BatchServices, call: ApiRequest[CrawlOrder]) -> HandlerResult:
     """Create a crawl and start it."""
     order = call.body
+    services.check_consent(call.caller, order.options)
     if "seeds" in order.options:
         raise OrderError("give the seeds beside the options", pointer="/options/seeds")
     if not services.folder.is_free(order.name):

@@ -22,7 +22,7 @@ from scoter.batch.api.records import (
     ScheduleOrder,
     StopOrder,
 )
-from scoter.batch.api.services import BatchServices
+from scoter.batch.api.services import ADMIN_OPTIONS, BatchServices
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.errors import ScoterError
 from scoter.http.asgi import ApiRequest, ApiResponse
@@ -38,7 +38,13 @@ _SCHEDULES: Final = "/v1/schedules"
 @route("GET", "/v1/commands", {200: ResponseSpec("The commands and settings.", CommandList)})
 async def list_commands(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
     """List the commands that can be run as jobs, with their options, and the settings that jobs accept."""
-    found = CommandList(commands=list(services.catalogue.commands()), settings=list(services.catalogue.settings()))
+    commands = list(services.catalogue.commands())
+    if not call.caller.administers(is_open=services.is_open):
+        commands = [
+            replace(each, options=[option for option in each.options if option.name not in ADMIN_OPTIONS])
+            for each in commands
+        ]
+    found = CommandList(commands=commands, settings=list(services.catalogue.settings()))
     return ApiResponse(msgspec.json.encode(found))
 
 
@@ -66,6 +72,7 @@ async def start_job(services: BatchServices, call: ApiRequest[JobOrder]) -> Hand
     A command that merges others creates the crawl, if there is none of that name. An import makes a new one.
     """
     order, name = call.body, call.path["name"]
+    services.check_consent(call.caller, order.options)
     request = JobRequest(
         crawl=name,
         command=order.command,
@@ -137,6 +144,7 @@ async def list_schedules(services: BatchServices, call: ApiRequest[None]) -> Han
 )
 async def create_schedule(services: BatchServices, call: ApiRequest[ScheduleOrder]) -> HandlerResult:
     """Run a job again and again."""
+    services.check_consent(call.caller, call.body.options)
     if call.body.command in IMPORTING:
         raise OrderError("an import makes a new crawl, so it cannot be repeated", pointer="/command")
     made = services.schedules.add(call.body, services.folder.path(call.body.crawl))

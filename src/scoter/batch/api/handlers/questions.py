@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from scoter.batch.api.handlers.crawls import CRAWL_PATH
-from scoter.batch.api.records import (
+from scoter.batch.api.question_records import (
     ReportInfo,
     ReportList,
     ReportQuery,
@@ -21,8 +21,13 @@ from scoter.batch.api.records import (
 )
 from scoter.batch.api.rows import ARROW, CSV, PARQUET, accepted_form, encoded_table, json_rows
 from scoter.batch.api.services import BatchServices
+from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import json_value
 from scoter.batch.reports.questions import CRAWL_REPORTS
+from scoter.batch.reports.remedies import table_with_remedies
+from scoter.batch.site.problems import PROBLEM_KINDS
+from scoter.batch.site.queries import ROWS, SUMMARY
+from scoter.batch.site.tables import SiteFolder
 from scoter.core.url import canonical
 from scoter.errors import UrlError, UsageError
 from scoter.http.asgi import ApiRequest, ApiResponse
@@ -38,6 +43,13 @@ _QUESTIONS: Final = {name: each for name, each in QUESTIONS.items() if each.craw
     name: Question(name=name, sentence=each.sentence, service="", crawl=each.sql)
     for name, each in CRAWL_REPORTS.items()
 }
+_SITE: Final = Question(
+    name="site",
+    sentence="Show the problems of a site: broken links, redirects, titles and more; the job checksite looks for them.",
+    service="",
+    crawl=SUMMARY,
+)
+_QUESTIONS[_SITE.name] = _SITE
 
 
 @route(
@@ -64,6 +76,7 @@ def _searched(folder: Any, query: SearchParameters) -> bytes:
             suggestion=found.suggestion,
             corrected=found.corrected,
             partial=found.partial,
+            notices=list(found.notices),
         )
     )
 
@@ -87,16 +100,36 @@ async def show_report(services: BatchServices, call: ApiRequest[None]) -> Handle
     if question is None:
         found = problem(404, "no-such-report", "There is no such report.", f"Reports: {', '.join(_QUESTIONS)}.")
         return msgspec.structs.replace(found, accepted=tuple(_QUESTIONS))
+    if question is _SITE:
+        question = _site_question(crawl, query.problem)
+    elif query.problem:
+        raise UsageError(f"{question.name} takes no problem", where="?problem")
     when = days(query.since, query.until, services.clock())
     values: dict[str, Any] = {"since": when.since, "until": when.until, "site": _site(question, query.site)}
     values["limit"] = query.limit
+    values["problem"] = query.problem
     used = {name: value for name, value in values.items() if f"${name}" in question.crawl}
-    texts = {name: value for name, value in used.items() if name in ("site", "limit")}
+    texts = {name: value for name, value in used.items() if name in ("site", "limit", "problem")}
     times = {name: value for name, value in used.items() if name in ("since", "until")}
     table, is_truncated = await services.queries.report(
         crawl.path, question.crawl, most=query.limit, texts=texts, times=times, caller=call.caller.name
     )
+    known = CRAWL_REPORTS.get(question.name)
+    if known is not None and known.has_remedies:
+        name = call.path["name"]
+        table = await services.read(lambda: table_with_remedies(table, name, services.config(name)))
     return await services.read(_answer, table, is_truncated, call, query.exact)
+
+
+def _site_question(crawl: CrawlDir, problem: str) -> Question:
+    """Return the question for the problems of a site that were found last, or for those of one kind."""
+    if problem and problem not in PROBLEM_KINDS:
+        raise UsageError(f"there is no problem {problem!r}", where="?problem", hint=f"{', '.join(PROBLEM_KINDS)}.")
+    report = SiteFolder(crawl).report()
+    if report is None:
+        raise UsageError("the site was not checked yet", hint="Start the job checksite.")
+    # Answers are kept for a minute; those about another check must not be given.
+    return msgspec.structs.replace(_SITE, crawl=f"{ROWS if problem else SUMMARY} /* {report.file} */")
 
 
 def _site(question: Question, site: str) -> str:
@@ -116,6 +149,7 @@ VIEWS: Final = {
     "pages": "Parsed pages of all segments: title, language, metadata, text, main text and Markdown.",
     "outlinks": "Links of all parsed pages.",
     "linkdb": "Inlinks of each URL, after invertlinks.",
+    "problems": "Problems of the site, after checksite.",
     "hosts": "Facts about each host, after updatehostdb.",
     "segments": "Segments: when each was made, and its state.",
     "nodes": "URLs of the link graph with their ranks, after webgraph.",

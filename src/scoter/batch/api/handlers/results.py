@@ -38,6 +38,7 @@ from scoter.batch.crawldir.lookup import find_rows, url_rows
 from scoter.batch.crawldir.segment import segment_sources
 from scoter.batch.jobs.explain import explain, explanation_facts, summarize
 from scoter.batch.jobs.readseg import SegmentEntry, find_entries
+from scoter.batch.main_text.page import page_main_text
 from scoter.core.url import canonical
 from scoter.engine.sources import source_of
 from scoter.http.asgi import ApiRequest, ApiResponse
@@ -159,13 +160,19 @@ def _link_page(url: str, rows: list[dict[str, Any]], query: LinksQuery) -> bytes
     problems=(404, 409),
 )
 async def show_text(services: BatchServices, call: ApiRequest[None]) -> HandlerResult:
-    """Return the title and the texts of a page."""
-    found = await services.read(find_entry, services, call.path["name"], call.query, _has_text)
+    """Return the title and the texts of a page; main text and Markdown are made if they are not stored."""
+    name = call.path["name"]
+    found = await services.read(find_entry, services, name, call.query, _has_text)
     if found is None or found.parse_text is None:
         return _UNKNOWN
     page, text = found.parse_data or {}, found.parse_text
     names = ("text", "main_text", "markdown")
-    texts = {name: text.get(name) for name in names}
+    texts = {each: text.get(each) for each in names}
+    if not (texts["main_text"] and texts["markdown"]) and found.fetch is not None:
+        segment = services.folder.crawl(name).segment(found.segment)
+        made = await services.read(page_main_text, segment, services.config(name), found.fetch)
+        if made is not None:
+            texts = {**texts, "main_text": texts["main_text"] or made.text, "markdown": made.markdown}
     return ApiResponse(
         msgspec.json.encode(PageText(url=found.url, segment=found.segment, title=page.get("title"), **texts))
     )

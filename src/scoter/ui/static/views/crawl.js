@@ -5,6 +5,7 @@ import { h, notice, panel, problem, put, quoted, renew } from "../dom.js";
 import { ago, bytes, number, percent, seconds, time, withLocalTimes } from "../format.js";
 import { bars, columnPlot, linePlot } from "../plot.js";
 import { page, place, state } from "./crawl_head.js";
+import { crawlProblem } from "./crawl_problem.js";
 import { inOrder, statusBar, statusName } from "./statuses.js";
 
 const KINDS = 5; // kinds of errors with a line of their own
@@ -16,6 +17,8 @@ export async function crawlView({ name, signal }) {
   const points = history.points;
   const now = h("div");
   const facts = h("div");
+  const why = h("div");
+  let explained = null;
   const plots = h("div", { class: "plots" });
   const statuses = h("div");
   const breakdowns = h("div", { class: "columns" });
@@ -40,6 +43,9 @@ export async function crawlView({ name, signal }) {
   }
   const drawFacts = () => {
     put(facts, factsPanel(crawl));
+    const failing = crawl.state === "failed" ? crawl.progress?.time : "";
+    if (failing !== explained) put(why, crawlProblem(crawl, (given) => order(() => post(path("crawls", name, "jobs"), retryOrder(crawl, given)))));
+    explained = failing;
     renew(statuses, statusBars(crawl));
     renew(now, nowPanel(crawl, points, { stop: (how) => order(() => post(path("crawls", name, "jobs", crawl.job.id, "stop"), { how })), resume: () => order(() => post(path("crawls", name, "jobs"), resumeOrder(crawl))) }));
   };
@@ -77,13 +83,19 @@ export async function crawlView({ name, signal }) {
     source.close();
     timers.forEach(clearInterval);
   });
-  return page(name, "", null, failed, now, facts, panel("Over time", plots), breakdowns);
+  return page(name, "", null, why, failed, now, facts, panel("Over time", plots), breakdowns);
 }
 
-/** Resuming keeps the scope of the run before: options are not stored with a crawl. */
+/** Resuming keeps the scope of the run before: options are not stored with a crawl, but what these two set is. */
 function resumeOrder(crawl) {
-  const { seeds, ...options } = crawl.job?.command === "crawl" ? crawl.job.options ?? {} : {};
+  const { seeds, allow_seeds, own_site, ...options } = crawl.job?.command === "crawl" ? crawl.job.options ?? {} : {};
   return { command: "crawl", options, settings: crawl.job?.command === "crawl" ? crawl.job.settings ?? {} : {} };
+}
+
+/** As resuming, with what the given order changes. */
+function retryOrder(crawl, given) {
+  const usual = resumeOrder(crawl);
+  return { ...usual, options: { ...usual.options, ...given.options }, settings: { ...usual.settings, ...given.settings } };
 }
 
 function stat(label, value, hint) {
@@ -101,7 +113,7 @@ function nowPanel(crawl, points, { stop, resume }) {
       ? notice(`This command was started elsewhere: ${withLocalTimes(job.holder ?? "unknown")}.`)
       : h("div", { class: "row" }, h("button", { type: "button", disabled: job.state === "stopping", onclick: () => stop("clean") }, job.state === "stopping" ? "Stopping …" : "Stop"), job.state === "stopping" ? h("button", { type: "button", class: "danger", onclick: () => stop("kill") }, "Kill") : null)
     : h("div", { class: "row" }, h("button", { type: "button", class: "primary", onclick: resume }, "Resume"), h("a", { class: "button", href: place(crawl.name, "jobs") }, "Run a single step"), h("a", { class: "button", href: `#/schedules?crawl=${encodeURIComponent(crawl.name)}` }, "Schedule"));
-  const bad = job?.state === "failed" ? h("div", { class: "notice bad" }, h("strong", null, `The last job (${job.command}) failed.`), " ", h("a", { href: place(crawl.name, `jobs/${job.id}`) }, "Show its log")) : null;
+  const bad = job?.state === "failed" && !latest?.is_failed ? h("div", { class: "notice bad" }, h("strong", null, `The last job (${job.command}) failed.`), " ", h("a", { href: place(crawl.name, `jobs/${job.id}`) }, "Show its log")) : null;
   return panel(null, h("div", { class: "row between" }, h("div", { class: "row" }, state(crawl.state), h("span", null, step(crawl, point))), actions), crawl.problem ? notice(crawl.problem, "bad") : null, bad, isRunning && point ? live(point) : null);
 }
 
@@ -111,11 +123,13 @@ function lastStep(job, points) {
 }
 
 function step(crawl, point) {
-  if (crawl.state !== "running") return point?.ended ? `Last run: ${point.ended}.` : "";
+  if (crawl.state !== "running") return point?.ended ? `Last run: ${point.ended}.${left(point)}` : "";
   if (!point) return crawl.job?.state === "elsewhere" ? `step ${crawl.job.command}` : "Starting …";
   const round = point.round ? `round ${point.round}${point.rounds ? ` of ${point.rounds}` : ""}, ` : "";
   return `${round}step ${point.step || point.command}`;
 }
+
+const left = (point) => (point.left ? ` Not fetched yet: ${number(point.left)} ${point.left === 1 ? "URL" : "URLs"}.` : "");
 
 function live(point) {
   const share = point.share ?? null;
@@ -190,14 +204,16 @@ function series(points) {
   const errors = common.slice(0, KINDS).map((kind) => ({ name: kind.replaceAll("_", " "), points: totals(points, (point) => point.errors?.[kind] ?? 0) }));
   if (common.length > KINDS) errors.push({ name: "other", points: totals(points, (point) => common.slice(KINDS).reduce((sum, kind) => sum + (point.errors?.[kind] ?? 0), 0)) });
   const rounds = points.filter((point) => point.new_urls !== undefined && point.new_urls !== null);
-  return [
+  const plots = [
     linePlot({ title: "Speed", unit: "pages per second", series: [{ name: "pages per second", points: of((point) => point.pages_per_second) }] }),
     linePlot({ title: "Traffic", unit: "bytes per second", format: bytes, series: [{ name: "bytes per second", points: of((point) => point.bytes_per_second) }] }),
     linePlot({ title: "Pages", unit: "pages fetched, in total", series: [{ name: "pages", points: totals(points, (point) => point.pages ?? 0) }] }),
     linePlot({ title: "Queue", unit: "URLs", series: [{ name: "queued", points: of((point) => point.queued) }, { name: "in progress", points: of((point) => point.active) }] }),
-    linePlot({ title: "Errors by kind", unit: "URLs, in total", series: errors, none: fetching.length ? "No errors." : undefined }),
+    linePlot({ title: "Errors", unit: "URLs in total, by kind", series: errors, none: fetching.length ? "No errors." : undefined }),
     columnPlot({ title: "New URLs", unit: "URLs per round", axis: "round", items: numbered(rounds).slice(-60) }),
   ];
+  const isShort = (each) => each.classList.contains("none");
+  return [...plots.filter((each) => !isShort(each)), h("div", { class: "no-plots" }, plots.filter(isShort))];
 }
 
 const BREAKDOWNS = [

@@ -5,7 +5,7 @@ import { field, h, problem, put } from "../dom.js";
 import { optionInputs } from "./options.js";
 import { place } from "./crawl_head.js";
 
-const FIRST = ["scope", "rounds", "until_done", "top_n", "max_per_host", "agent"];
+const FIRST = ["scope", "rounds", "until_done", "top_n", "max_per_host", "agent", "own_site", "allow_seeds"];
 
 export const NAME_HINT = "Becomes a folder: letters, digits, dots, dashes and underscores.";
 export const nameInput = () => h("input", { required: true, pattern: "[A-Za-z0-9][A-Za-z0-9._\\-]{0,99}", autocomplete: "off", spellcheck: "false" });

@@ -2,7 +2,7 @@
 
 import { check, field, h } from "../dom.js";
 
-const LABELS = { top_n: "URLs per round", max_per_host: "URLs per host and round", until_done: "Until nothing is due", add_days: "Days ahead", out: "Name of the export", directories: "Crawls", fts: "Full-text index", sql: "SQL" };
+const LABELS = { top_n: "URLs per round", max_per_host: "URLs per host and round", until_done: "Until nothing is due", add_days: "Days ahead", out: "Name of the export", directories: "Crawls", fts: "Full-text index", sql: "SQL", own_site: "These are my own sites", allow_seeds: "Allow private hosts and ports" };
 
 const label = (name) => {
   if (LABELS[name]) return LABELS[name];

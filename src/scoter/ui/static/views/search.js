@@ -51,7 +51,8 @@ async function results(name, query, go, box, signal) {
   put(
     box,
     found.suggestion ? h("p", null, found.corrected ? "Showing results for " : "Did you mean ", h("a", { href: place(name, "search", { q: found.suggestion }) }, quoted(found.suggestion)), "?") : null,
-    found.partial ? notice("Not all of the index was searched in time.") : null,
+    found.partial ? notice("No page has all of the words. These have most of them.") : null,
+    found.notices.map((each) => notice(`Note: ${each}`)),
     h("p", { class: "faint" }, `${number(found.total)} pages`),
     found.hits.length ? h("ol", { class: "hits", start: String(offset + 1) }, found.hits.map((hit) => hitItem(name, hit))) : empty("No page matches."),
     h("div", { class: "row" }, offset ? h("a", { class: "button", href: at(Math.max(0, offset - PER_PAGE)) }, "Previous") : null, found.total > offset + PER_PAGE && offset + PER_PAGE <= 1000 ? h("a", { class: "button", href: at(offset + PER_PAGE) }, "Next") : null),
@@ -62,8 +63,8 @@ function hitItem(name, hit) {
   return h(
     "li",
     null,
-    h("p", { class: "hit-title" }, urlLink(name, hit.url, hit.title || hit.url)),
-    h("p", { class: "hit-url" }, quoted(hit.url)),
+    h("p", { class: "hit-title" }, urlLink(name, hit.url, hit.title || hit.url), hit.section.map((each) => [" › ", quoted(each)])),
+    h("p", { class: "hit-url" }, /^https?:/.test(hit.link) ? h("a", { href: hit.link, rel: "noreferrer noopener", target: "_blank" }, quoted(hit.link)) : quoted(hit.link)),
     h("p", null, snippet(hit.snippet ?? "")),
     h("p", { class: "faint" }, [hit.type, hit.lang, time(hit.date), `score ${number(hit.score)}`].filter(Boolean).join(" · ")),
   );

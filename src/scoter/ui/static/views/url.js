@@ -13,7 +13,8 @@ export async function urlView({ name, query, signal }) {
   const found = await get(path("crawls", name, "url"), { url: query.url }, signal);
   const facts = found.facts;
   const parse = facts.parses.findLast((each) => !each.part_of);
-  const copies = facts.fetches.filter((each) => each.warc_file);
+  // A 304 is archived as well, but has no copy.
+  const copies = facts.fetches.filter((each) => each.warc_file && each.http_status !== 304);
   return page(
     name,
     "urls",
