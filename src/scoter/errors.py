@@ -26,8 +26,6 @@ Errors of web servers are never exceptions but values (see ``core.reply``).
 
 from __future__ import annotations
 
-import difflib
-import shlex
 from collections.abc import Iterable
 
 from scoter.secrets import without_userinfo
@@ -130,6 +128,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     >>> nearest("zzz", ["fetch.delay"])
     ''
     """
+    import difflib  # few commands fail
+
     found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return found[0] if found else ""
 
@@ -150,4 +150,6 @@ def typed(*words: object) -> str:
     >>> typed("my crawl", "http://a.example/?b=1&c")
     "'my crawl' 'http://a.example/?b=1&c'"
     """
+    import shlex
+
     return shlex.join(map(str, words))

@@ -8,7 +8,8 @@ from typing import Any, assert_type
 
 import pytest
 
-from scoter.batch.api.records import CrawlInfo, JobInfo, SqlResult
+from scoter.batch.api.question_records import SqlResult
+from scoter.batch.api.records import CrawlInfo, JobInfo
 from scoter.client import AsyncClient, AsyncCrawlClient, Client, CrawlClient, Missing, Receipt, UrlRecord
 
 

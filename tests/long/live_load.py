@@ -7,8 +7,9 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
+from functools import partial
 from random import Random
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from scoter.client import AsyncClient, ClientError, Event, Missing, UrlRecord
 
@@ -131,16 +132,15 @@ class ClientLoad:
         urls = [self._urls.some(chance) for _ in range(chance.choice((1, 1, 1, 2, 3)))]
         text = f"look at {' and '.join(urls)}!" if chance.random() < 0.5 else ""
         callback = HOOK if chance.random() < 0.15 else ""
-        receipt = await client.submit(
-            text,
-            urls=() if text else urls,
-            priority=chance.choice(("person", "normal", "bulk")),
-            force=chance.random() < 0.1,
-            callback=callback,
+        priority: Literal["person", "normal", "bulk"] = chance.choice(("person", "normal", "bulk"))
+        force = chance.random() < 0.1
+        submit = partial(
+            client.submit, text, urls=() if text else urls, priority=priority, force=force, callback=callback
         )
+        receipt = await submit()
         self._note(receipt.id, list(receipt.entries), is_owed=bool(callback))
         if chance.random() < 0.02:  # a repeated message is recognised
-            again = await client.submit(text, urls=() if text else urls, id=receipt.id)
+            again = await submit(id=receipt.id)
             if (again.status, again.entries) != ("known", receipt.entries):
                 self.wrong.append(f"the repeated message {receipt.id} was not recognised")
 

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
+from scoter.batch.api.question_records import ReportList, SearchResults, SqlResult
 from scoter.batch.api.records import (
     CommandList,
     CopyHeaders,
@@ -22,12 +23,9 @@ from scoter.batch.api.records import (
     JobLog,
     PageText,
     Progress,
-    ReportList,
     RowPage,
     ScheduleInfo,
     ScheduleList,
-    SearchResults,
-    SqlResult,
     UrlExplanation,
     UrlLinks,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, MutableMapping
+from http import HTTPStatus
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -47,6 +48,10 @@ class Caller(Struct, frozen=True):
         """The tenant whose messages, events and deliveries it sees; ``None`` for all of them."""
         return None if self.key is None or "admin" in self.key.scopes else self.key.tenant
 
+    def administers(self, *, is_open: bool) -> bool:
+        """Whether it may do what is for administrators; without keys, everybody may unless ``is_open`` to anybody."""
+        return not is_open if self.key is None else "admin" in self.key.scopes
+
     @property
     def sees_service(self) -> bool:
         """Whether it sees what all tenants do together, such as the load of the service."""
@@ -86,6 +91,10 @@ _EXPOSED: Final = (b"access-control-expose-headers", b"ETag, RateLimit, RateLimi
 # Nothing here is for browsers to guess: a record contains texts of strangers.
 NOSNIFF: Final = (b"x-content-type-options", b"nosniff")
 
+_STATUS_LINES: Final[dict[int, bytes]] = {
+    status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode()) for status in HTTPStatus
+}
+
 HEALTHY: Final = ApiResponse(msgspec.json.encode(Health()))
 
 
@@ -116,11 +125,25 @@ async def disconnected(receive: Receive) -> None:
 
 async def send_reply(send: Send, reply: ApiResponse) -> None:
     """Send a complete response."""
+    await send({"type": "http.response.start", "status": reply.status, "headers": _fields_of(reply)})
+    await send({"type": "http.response.body", "body": reply.body})
+
+
+def encode_reply(reply: ApiResponse, more: Fields = ()) -> bytes:
+    """Return the bytes of a complete response, with more headers.
+
+    >>> encode_reply(ApiResponse(status=304))
+    b'HTTP/1.1 304 Not Modified\\r\\nx-content-type-options: nosniff\\r\\n\\r\\n'
+    """
+    lines = [_STATUS_LINES[reply.status], *(b"%b: %b\r\n" % field for field in (*more, *_fields_of(reply)))]
+    return b"".join((*lines, b"\r\n", reply.body))
+
+
+def _fields_of(reply: ApiResponse) -> list[tuple[bytes, bytes]]:
     fields = [NOSNIFF, *reply.headers]
     if reply.status not in (204, 304):  # RFC 9110 8.6: they have no content
         fields += ((b"content-type", reply.media_type), (b"content-length", b"%d" % len(reply.body)))
-    await send({"type": "http.response.start", "status": reply.status, "headers": fields})
-    await send({"type": "http.response.body", "body": reply.body})
+    return fields
 
 
 async def send_head(send: Send, stream: ApiStream) -> None:

@@ -9,12 +9,13 @@ log.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 import httptools
 
 from scoter.config.sections.live import WebSettings
+from scoter.http.asgi import ApiResponse, encode_reply
 from scoter.http.head import HeadWatch, WrongHost, check_host, with_authority, without_upgrade
 from scoter.http.refusals import (
     HEAD_TOO_LARGE,
@@ -30,11 +31,26 @@ from scoter.http.uvicorn_names import HttpToolsProtocol, RequestResponseCycle
 
 _MAX_PIPELINED: Final = 100  # requests that may wait for the response to the first
 _MAX_DISCARDED: Final = 32  # times the largest body: what is read after the response before the connection is closed
+_NOT_AT_ONCE: Final = frozenset((b"content-length", b"transfer-encoding", b"expect", b"upgrade"))
+
+QuickAnswer: TypeAlias = Callable[[bytes, Sequence[tuple[bytes, bytes]]], ApiResponse | None]
+"""Called with the target and the headers of a GET request; returns the response if that needs no waiting."""
 
 
-def limited_protocol(limits: WebSettings, note: RefusalCounter = lambda why: None) -> type[HttpToolsProtocol]:
-    """Return a protocol that enforces limits; ``note`` is called with the reason for each connection it closes."""
-    return type("LimitedProtocol", (LimitedProtocol,), {"limits": limits, "note": staticmethod(note)})
+def limited_protocol(
+    limits: WebSettings, note: RefusalCounter = lambda why: None, at_once: QuickAnswer | None = None
+) -> type[HttpToolsProtocol]:
+    """Return a protocol that enforces limits; ``note`` is called with the reason for each connection it closes.
+
+    Requests that ``at_once`` answers do not reach the application. They cost little more than half of others, which
+    need a task.
+    """
+    chosen = {
+        "limits": limits,
+        "note": staticmethod(note),
+        "at_once": None if at_once is None else staticmethod(at_once),
+    }
+    return type("LimitedProtocol", (LimitedProtocol,), chosen)
 
 
 class LateBody:
@@ -75,6 +91,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     limits: WebSettings
     note: RefusalCounter
+    at_once: QuickAnswer | None
     _head: HeadWatch
     _stall: StallWatch
     _late: LateBody
@@ -82,6 +99,7 @@ class LimitedProtocol(HttpToolsProtocol):
     _is_mixed = False  # the last chunk has the end of one request and the start of the next
     _plain_head = b""  # a head that offered a protocol upgrade, without the offer
     _running: RequestResponseCycle | None = None
+    _is_answered = False  # the request that is being received
 
     # The connection
 
@@ -145,7 +163,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._head.begin()
-        super().on_message_begin()
+        self.url, self.headers, self.expect_100_continue = b"", [], False
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
@@ -169,9 +187,34 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.parser.should_upgrade() and method != b"CONNECT":
             self._plain_head = without_upgrade(method, self.url, version, self.headers)
             return
+        if self.at_once is not None and method == b"GET" and self._answer_at_once(self.at_once, version):
+            return
+        url, headers, expects = self.url, self.headers, self.expect_100_continue
+        super().on_message_begin()  # only now: what it prepares is for the application
+        self.url, self.expect_100_continue = url, expects
+        self.headers += headers
         super().on_headers_complete()
         if not self.pipeline:
             self._running = self.cycle
+
+    def _answer_at_once(self, answer: QuickAnswer, version: str) -> bool:
+        """Write the response to a request without a body, if it is known at once and no other comes first."""
+        is_busy = self.cycle is not None and not self.cycle.response_complete
+        if is_busy or self.flow.write_paused or self.transport.is_closing() or self.app is crowded:
+            return False
+        if version != "1.1" or not self.parser.should_keep_alive():
+            return False
+        if not _NOT_AT_ONCE.isdisjoint([name for name, _ in self.headers]):
+            return False
+        try:
+            reply = answer(self.url, self.headers)
+        except Exception:  # the parser would take it for a malformed request; the application logs it
+            return False
+        if reply is None:
+            return False
+        self.transport.write(encode_reply(reply, self.server_state.default_headers))
+        self._is_answered = True
+        return True
 
     # Its body, and the response
 
@@ -184,6 +227,10 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         self._is_mixed = True
         if self._plain_head:
+            return
+        if self._is_answered:
+            self._is_answered = False
+            super().on_response_complete()
             return
         super().on_message_complete()
         if self._late.is_expected:

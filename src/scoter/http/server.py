@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from scoter.config.sections.live import WebSettings
 from scoter.errors import UsageError
 from scoter.http.asgi import App
-from scoter.http.protocol import limited_protocol
+from scoter.http.protocol import QuickAnswer, limited_protocol
 from scoter.http.refusals import RefusalCounter
 
 _BACKLOG: Final = 4_096
@@ -47,12 +47,16 @@ class HttpServer:
         keep_alive: int = KEEP_ALIVE,
         before_stop: Callable[[], None] = lambda: None,
         note: RefusalCounter = lambda why: None,
+        at_once: QuickAnswer | None = None,
     ) -> None:
-        """``before_stop`` must end streams, which never finish; ``note`` gets the reason for each refusal."""
+        """``before_stop`` must end streams, which never finish; ``note`` gets the reason for each refusal.
+
+        ``at_once`` answers GET requests before the application sees them, if it can.
+        """
         clients = max(1, raise_file_limit() - _OWN_FILES)
         config = uvicorn.Config(
             app,
-            http=limited_protocol(replace(limits, connections=min(limits.connections, clients)), note),
+            http=limited_protocol(replace(limits, connections=min(limits.connections, clients)), note, at_once),
             ws="none",
             lifespan="off",
             log_config=None,

@@ -7,6 +7,7 @@ import ipaddress
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -114,6 +115,7 @@ class ApiShares(Struct, frozen=True):
         )
 
 
+@lru_cache(maxsize=1_024)
 def address_name(address: str) -> str:
     """Return the name under which a client without a key is counted: its address, or the network of an IPv6 address.
 

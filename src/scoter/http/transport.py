@@ -37,11 +37,15 @@ class BufferedTransport(asyncio.Transport):
 
     def flush(self) -> None:
         """Write what is buffered."""
-        parts = self._parts
+        parts, size = self._parts, self._size
         if not parts:
             return
         self._parts, self._size = [], 0
-        if not self._transport.is_closing():  # uvloop logs a warning for a write after close
+        if self._transport.is_closing():  # uvloop logs a warning for a write after close
+            return
+        if size > _MAX_BUFFERED:
+            self._transport.writelines(parts)  # without a copy of them all
+        else:
             self._transport.write(parts[0] if len(parts) == 1 else b"".join(parts))
 
     def close(self) -> None:

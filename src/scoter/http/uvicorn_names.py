@@ -20,10 +20,10 @@ PROTOCOL: Final = frozenset(
         # called by uvicorn, and extended
         *("on_response_complete", "send_400_response", "timeout_keep_alive_handler"),
         # the connection: its application may be replaced, its logger is
-        *("app", "connections", "logger", "loop", "transport"),
+        *("app", "connections", "flow", "logger", "loop", "server_state", "transport"),
         *("timeout_keep_alive", "timeout_keep_alive_task", "_unset_keepalive_if_required"),
         # the request that is being received, the newest, and those that wait for its response
-        *("cycle", "headers", "parser", "pipeline", "url"),
+        *("cycle", "expect_100_continue", "headers", "parser", "pipeline", "url"),
     }
 )
 """Names of ``HttpToolsProtocol``."""

@@ -205,7 +205,8 @@ async def test_page_of_a_cancelled_caller_is_not_parsed() -> None:
 
 
 async def test_cpu_time_is_limited_whatever_the_wall_time(caplog: pytest.LogCaptureFixture) -> None:
-    config = load(overrides=["live.parse_cpu=200ms", "live.parsers=1", "parse.metadata=true"])
+    # Without filters: the one for languages loads its model with the first page.
+    config = load(overrides=["live.parse_cpu=200ms", "live.parsers=1", "parse.metadata=true", "parse.filters=[]"])
     hostile = content(b"<svg>" + b"<div/>" * 60_000)
     with ParserPool.of(config) as pool:
         outcome = await pool.parse(hostile, "a.example", lambda: NORMAL)

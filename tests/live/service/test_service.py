@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pyarrow.parquet as pq
 import pytest
 from tests.live.service.running import FETCHER, PATIENCE, Service, pages, service
 
-from scoter.live.api.records import Archived
+from scoter.live.api.records import Archived, Statistics
 from scoter.live.service.api_keys import make_key
 from scoter.live.service.plan import ServiceFolder
 from scoter.simweb import SimServer, WebSpec, running
@@ -120,6 +121,7 @@ def test_stats_and_metrics_show_a_finished_url(live: Service) -> None:
     assert stats["stages"]["record"]["count"] >= 1
     assert stats["gauges"]["fetchers"] == len(live.pids(FETCHER)) == 1
     assert stats["gauges"]["store_records"] >= 1
+    assert msgspec.convert(stats, Statistics).gauges == stats["gauges"]  # as clients read it
     assert 'scoter_stage_seconds_bucket{stage="own",le="0.001"}' in metrics
     assert live.get("/readyz").status == live.get("/healthz").status == 200
 

@@ -47,7 +47,7 @@ def test_real_site_file_becomes_a_loadable_configuration(tmp_path: Path) -> None
     assert config.db.signature == "text-profile"
     assert config.db.max_outlinks_per_page is None
     assert config.link.analyze_damping_factor == 0.85
-    assert config.parse.extractor == "resiliparse"
+    assert config.parse.main_text
     assert config.parse.parsers == ("html", "text", "feed", "xml", "pdf", "office", "zip", "image")
     assert config.urlfilter.filters == ("domain", "regex", "validator")
     assert config.urlfilter.exemptions == ("ignoreexempt",)

@@ -6,12 +6,14 @@ as the whole API. A request costs a few microseconds more than the HTTP server i
 
 from __future__ import annotations
 
-from typing import Final
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, Final
 from urllib.parse import unquote_plus
 
 from scoter.config.sections.live import WebSettings
 from scoter.core.extract import LONGEST
-from scoter.errors import ScoterError
+from scoter.errors import Defect, ScoterError
 from scoter.http.access import AccessControl
 from scoter.http.asgi import HEALTHY, ApiResponse, App, Fields, Receive, Scope, Send, decline_other, send_reply
 from scoter.http.inputs import read_json
@@ -23,12 +25,13 @@ from scoter.live.api.metrics import LookupMetrics
 _ONE_PATH: Final = b"/v1/urls"
 _MANY_PATH: Final = b"/v1/urls/lookup"
 _HEALTH_PATH: Final = b"/healthz"
+_USUAL_ESCAPES: Final = ((b"%3A", b":"), (b"%2F", b"/"), (b"%3F", b"?"), (b"%3D", b"="), (b"%26", b"&"))
 _UNAUTHORIZED: Final = 401
 _READ_METHODS: Final = ("GET", "HEAD")  # the server omits the body of a response to HEAD
 
 
 class LookupApp:
-    """Answers lookups from a read-only store."""
+    """Answers lookups from a read-only store, whose answers need no waiting."""
 
     def __init__(
         self,
@@ -44,25 +47,22 @@ class LookupApp:
         self._forward = forward
         self._metrics = metrics or LookupMetrics(access)
         self._web = web
+        self._turn = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await decline_other(scope, receive, send)
             return
-        path, method = scope["raw_path"], scope["method"]
+        path, method, headers = scope["raw_path"], scope["method"], scope["headers"]
         began = self._metrics.clock()
         if path == _ONE_PATH and method in _READ_METHODS:
-            query: bytes = scope["query_string"]
-            if query.startswith(b"url=") and b"&" not in query:
-                reply = await self._one(scope, query)
-                if reply.status == _UNAUTHORIZED and _has_cookie(scope["headers"]):
-                    await self._forward(scope, receive, send)  # the core knows the sessions
-                    return
-                await self._send("/v1/urls", began, reply, send)
+            reply = self._one(scope["query_string"], headers)
+            if reply is not None:
+                await send_reply(send, reply)
                 return
         elif path == _MANY_PATH and method == "POST":
             found = await self._many(scope, receive)
-            if found is not None and found.status == _UNAUTHORIZED and _has_cookie(scope["headers"]):
+            if found is not None and found.status == _UNAUTHORIZED and _has_cookie(headers):
                 await self._forward(scope, receive, send)
             elif found is not None:
                 await self._send("/v1/urls/lookup", began, found, send)
@@ -72,17 +72,31 @@ class LookupApp:
             return
         await self._forward(scope, receive, send)
 
+    def answer_at_once(self, target: bytes, headers: Fields) -> ApiResponse | None:
+        """Answer a GET request for one URL; return ``None`` for any other, which the application handles."""
+        path, _, query = target.partition(b"?")
+        return self._one(query, headers) if path == _ONE_PATH and b"#" not in query else None
+
     async def _send(self, route: str, began: float, reply: ApiResponse, send: Send) -> None:
         self._metrics.answered(route, reply.status, began)
         await send_reply(send, reply)
 
-    async def _one(self, scope: Scope, query: bytes) -> ApiResponse:
-        decision = self._access.admit(scope["headers"], "read")
-        if decision.refusal is not None:
-            return refusal(decision.refusal).with_fields(decision.fields)
-        return (await self._found(query, scope["headers"])).with_fields(decision.fields)
+    def _one(self, query: bytes, headers: Fields) -> ApiResponse | None:
+        """Return the response for one URL; ``None`` if only the core can answer."""
+        if not query.startswith(b"url=") or b"&" in query:
+            return None
+        began = self._metrics.clock()
+        decision = self._access.admit(headers, "read")
+        if decision.refusal is None:
+            reply = self._found(query, headers)
+        elif decision.refusal.status == _UNAUTHORIZED and _has_cookie(headers):
+            return None  # the core knows the sessions
+        else:
+            reply = refusal(decision.refusal)
+        self._metrics.answered("/v1/urls", reply.status, began)
+        return reply.with_fields(decision.fields)
 
-    async def _found(self, query: bytes, headers: Fields) -> ApiResponse:
+    def _found(self, query: bytes, headers: Fields) -> ApiResponse:
         try:
             text = unquote_value(query[4:])
         except UnicodeDecodeError:
@@ -90,7 +104,7 @@ class LookupApp:
         if not 0 < len(text) <= LONGEST:
             return reply_of(NOT_A_URL)
         try:
-            reply = await self._lookup.one(text)
+            reply = _result_of(self._lookup.one(text))
             return not_changed(reply, headers) or reply
         except ScoterError:
             return reply_of(UNAVAILABLE)
@@ -102,11 +116,26 @@ class LookupApp:
         asked = await read_json(receive, scope["headers"], self._web, lookup_decoder)
         if asked is None:
             return None
-        try:
-            reply = refusal(asked) if isinstance(asked, Problem) else await self._lookup.many(asked.urls)
-        except ScoterError:
-            reply = reply_of(UNAVAILABLE)
+        if isinstance(asked, Problem):
+            return refusal(asked).with_fields(decision.fields)
+        # One per iteration of the event loop: in between, responses are sent, and requests for one URL answered.
+        async with self._turn:
+            try:
+                reply = await self._lookup.many(asked.urls)
+            except ScoterError:
+                reply = reply_of(UNAVAILABLE)
+            await asyncio.sleep(0)
         return reply.with_fields(decision.fields)
+
+
+def _result_of(work: Coroutine[Any, Any, ApiResponse]) -> ApiResponse:
+    """Return the result of a coroutine that waits for nothing."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        found: ApiResponse = done.value
+        return found
+    raise Defect("a lookup had to wait")
 
 
 def _has_cookie(headers: Fields) -> bool:
@@ -119,6 +148,8 @@ def unquote_value(text: bytes) -> str:
     >>> unquote_value(b"http%3A%2F%2Fa.example%2F%C3%A9+x%")
     'http://a.example/é x%'
     """
-    # Fast path: usually only colons and slashes are escaped, and neither can be part of another escape.
-    plain = text.replace(b"%3A", b":").replace(b"%2F", b"/").decode("ascii")
+    # Fast path: usually only these are escaped, and none of them can be part of another escape.
+    for escape, character in _USUAL_ESCAPES:
+        text = text.replace(escape, character)
+    plain = text.decode("ascii")
     return unquote_plus(plain, errors="strict") if "%" in plain or "+" in plain else plain

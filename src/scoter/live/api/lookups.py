@@ -81,7 +81,11 @@ class Lookup:
         found = await self._records.values(urls)
         is_complete = len(found) == len(urls)
         results = [found[url] for url in urls] if is_complete else await self._with_missing(urls, found)
-        return ApiResponse(b'{"results":[%b]}' % b",".join(results))
+        if not results:
+            return ApiResponse(b'{"results":[]}')
+        results[0] = b'{"results":[' + results[0]
+        results[-1] += b"]}"
+        return ApiResponse(b",".join(results))  # copied once: it may be hundreds of kilobytes
 
     async def _with_missing(self, urls: Sequence[str], found: Mapping[str, bytes]) -> list[bytes]:
         missed = {text: canonical_text(text) for text in urls if text not in found}

@@ -28,7 +28,8 @@ from scoter.core.domain import is_ip
 from scoter.core.reply import Reason
 from scoter.core.url import Url, canonical
 from scoter.errors import ScoterError, UrlError
-from scoter.fetch.network.guard import WEB_PORTS, Guard
+from scoter.fetch.network.allowed_hosts import WEB_PORTS
+from scoter.fetch.network.guard import Guard
 from scoter.fetch.network.resolver import CachingResolver, DnsResolver, NotResolved, Resolver
 from scoter.fetch.protocols.curl_loop import CurlLoop
 from scoter.fetch.protocols.sites import route

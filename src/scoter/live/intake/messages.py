@@ -64,8 +64,12 @@ class MessageReceiver:
         backlog: Backlog,
         rules: DomainRuleStore,
         *,
-        on_accepted: Callable[[], None] = lambda: None,
+        on_accepting: Callable[[], None] = lambda: None,
     ) -> None:
+        """``on_accepting`` is called when messages are about to be stored.
+
+        Whoever opens entries then does so behind them, in the same transaction.
+        """
         self._most = config.live.urls_per_message
         self._backlog_most = config.live.backlog
         self._domain_most = config.live.backlog_per_domain
@@ -74,7 +78,7 @@ class MessageReceiver:
         self._intake = intake
         self._backlog = backlog
         self._rules = rules
-        self._on_accepted = on_accepted
+        self._on_accepting = on_accepting
         # URLs being written, by domain and by tenant: messages that arrive together must not each claim the same space.
         self._coming: Counter[str] = Counter()
         self._coming_for: Counter[str] = Counter()
@@ -95,6 +99,8 @@ class MessageReceiver:
             names.add(message.id)
             self._expect(each, 1)
         read = [each for each in found if isinstance(each, _ExtractedUrls)]
+        if read:
+            self._on_accepting()
         try:
             wanted = [(each.message, [url.text for url in each.urls]) for each in read]
             kept = iter(await self._intake.accept(wanted) if wanted else ())
@@ -102,8 +108,6 @@ class MessageReceiver:
             # The journal counts them now, or they were not accepted.
             for each in read:
                 self._expect(each, -1)
-        if read:
-            self._on_accepted()
         return [
             Taken(accepted=next(kept), unusable=each.unusable, left_out=each.left_out)
             if isinstance(each, _ExtractedUrls)

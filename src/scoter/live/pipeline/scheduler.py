@@ -93,7 +93,7 @@ class Scheduler:
         return self._storage_pause.trouble
 
     def wake(self) -> None:
-        """Look at the journal now, because a message was accepted."""
+        """Look at the journal now, because a message is being stored."""
         self._awake.set()
 
     async def run(self) -> None:

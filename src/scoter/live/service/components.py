@@ -9,10 +9,10 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from importlib.metadata import version
 
 from msgspec.structs import replace
 
+from scoter import __version__
 from scoter.config import Config
 from scoter.fetch.network.guard import Guard
 from scoter.fetch.protocols.request_headers import user_agent
@@ -110,7 +110,7 @@ class CoreComponents:
             on_done=self._done,
         )
         self.retries = RetryTimer(stores.journal, self.scheduler.wake)
-        receiver = MessageReceiver(config, stores.journal, stores.journal, rules, on_accepted=self.scheduler.wake)
+        receiver = MessageReceiver(config, stores.journal, stores.journal, rules, on_accepting=self.scheduler.wake)
         access = SessionAccess(
             stores.keys,
             Sessions(folder.sessions),
@@ -198,7 +198,7 @@ def live_config(config: Config) -> Config:
             script_links=False,
             store_text=False,
             simhash=False,
-            extractor="none",
+            main_text=False,
             markdown=False,
         ),
     )
@@ -207,9 +207,7 @@ def live_config(config: Config) -> Config:
 def archive_info(config: Config) -> ArchiveInfo:
     """Return the description of this service for its archive."""
     agent = config.agent
-    return ArchiveInfo(
-        software=f"Scoter/{version('scoter')}", agent=user_agent(config), operator=agent.email or agent.url
-    )
+    return ArchiveInfo(software=f"Scoter/{__version__}", agent=user_agent(config), operator=agent.email or agent.url)
 
 
 def readings(core: CoreComponents) -> tuple[Reading, ...]:
@@ -251,7 +249,7 @@ def readings(core: CoreComponents) -> tuple[Reading, ...]:
         Reading("scoter_commits_total", "Commits of the database.", counts("commits")),
         Reading("scoter_write_failures_total", "Failed writes to the database.", counts("failures")),
         Reading("scoter_read_failures_total", "Failed reads.", lambda: core.stores.db.health.read_failures),
-        Reading("scoter_store_damaged", "1 if damage is known.", lambda: bool(core.stores.db.health.damage)),
+        Reading("scoter_store_damaged", "1 if damage is known.", lambda: int(bool(core.stores.db.health.damage))),
         Reading("scoter_streams", "Open event streams.", lambda: len(core.streams)),
         Reading("scoter_lookups_waiting", "Lookups that wait for a URL.", lambda: len(core.waiters)),
         Reading("scoter_deliveries_under_way", "Deliveries in progress.", lambda: len(core.webhooks)),

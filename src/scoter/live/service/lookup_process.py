@@ -10,6 +10,7 @@ import socket
 import sys
 from functools import partial
 
+from scoter.heap import collect_less, keep_memory
 from scoter.http.access import AccessControl
 from scoter.http.asgi import App, Cors
 from scoter.http.proxy import CoreProxy
@@ -31,6 +32,7 @@ from scoter.ui.files import Pages
 
 async def work(plan: ServicePlan, link: SupervisorLink) -> int:
     """Answer lookups until told to stop."""
+    keep_memory()
     folder, web = plan.folder, plan.config.web
     health = DatabaseHealth(folder.database)
     reader = DatabaseReader(folder.database, health=health)
@@ -43,12 +45,14 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         )
         app = LookupApp(Lookup(records, partial(is_pending, reader)), access, proxy, metrics=metrics, web=web)
         allowed: App = Cors(app, web.cors_origins) if web.cors_origins else app
+        at_once = None if web.cors_origins else app.answer_at_once  # it adds none of the headers of CORS
         served = Pages(allowed, "live")
         public = socket.socket(fileno=int(sys.argv[2]))
         keep_alive = round(web.kept_alive.total_seconds())
-        server = HttpServer(served, [public], limits=web, keep_alive=keep_alive, note=metrics.refused)
+        server = HttpServer(served, [public], limits=web, keep_alive=keep_alive, note=metrics.refused, at_once=at_once)
         vital = VitalTasks()
         vital.spawn(send_metrics(folder.metrics_socket, metrics, access))
+        collect_less()
         link.report_ready()
         await server.run_until(link.stopping)
         await vital.close()

@@ -216,7 +216,8 @@ class SqliteJournal:
 
     def waiting(self) -> int:
         """Return the number of open entries."""
-        return sum(self.depth().values())
+        (found,) = self._db.reader.one("SELECT sum(n) FROM tallies WHERE name BETWEEN 'open0' AND 'open2'")
+        return int(found)
 
     def waiting_of(self, domain: str) -> int:
         """Return the number of open entries of a registered domain."""

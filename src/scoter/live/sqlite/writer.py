@@ -23,6 +23,7 @@ T = TypeVar("T")
 Change: TypeAlias = Callable[[sqlite3.Connection], T]
 
 _TOGETHER: Final = 512  # writes per transaction: the first waits for the last
+_GATHER: Final = 0.0005  # seconds after the first write of a transaction, in which others join: a commit costs more
 _TROUBLED: Final = 10.0  # seconds for which a failure is reported
 _CHECKPOINT_IDLE: Final = 100  # commits after which an idle writer makes a checkpoint
 
@@ -85,8 +86,8 @@ class DatabaseWriter(BatchThread):
             with suppress(sqlite3.Error):  # the next checkpoint does it
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         first = self._queue.get()
-        wait = self._began + self._apart - time.monotonic()
-        if wait > 0 and not self._closed:
+        wait = max(self._began + self._apart - time.monotonic(), _GATHER)
+        if not self._closed:
             time.sleep(wait)
         self._began = time.monotonic()
         return first

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeAlias
-from xml.sax.saxutils import escape
 
 from msgspec import Struct
 
@@ -123,6 +122,8 @@ def nutch_answer(arguments: Sequence[str], takes_value: TakesValue) -> NutchAnsw
 
 def _settings(definitions: Sequence[str]) -> tuple[list[str], bool]:
     """Return settings in place of Nutch's properties, and whether there was any property; Hadoop's are left out."""
+    from html import escape
+
     from scoter.config.sections import fields
     from scoter.nutch.settings.translation import UNKNOWN, import_nutch
 
@@ -132,7 +133,9 @@ def _settings(definitions: Sequence[str]) -> tuple[list[str], bool]:
         if name in fields():
             found.append(each)
             continue
-        text = f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>"
+        text = (
+            f"<property><name>{escape(name, quote=False)}</name><value>{escape(value, quote=False)}</value></property>"
+        )
         done = import_nutch(f"<configuration>{text}</configuration>", "-D")
         is_property = not any(left.reason == UNKNOWN for left in done.untranslated)
         is_nutch |= is_property

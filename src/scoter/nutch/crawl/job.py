@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Self
 
-import ibis
 from msgspec import Struct
 
 from scoter.batch.crawldir.directory import CrawlDir
@@ -26,6 +25,7 @@ from scoter.nutch.crawl.layout import NutchCrawl
 from scoter.nutch.crawl.reader import CrawlReader, ImportProblem
 from scoter.nutch.crawl.segments import ImportedSegment, SegmentImport
 from scoter.nutch.crawl.tables import import_hostdb, import_linkdb, read_crawldb, write_crawldb
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import Closing, Scratch, check_utf8_path, disk_errors, sweep, sync_folder, sync_tree
 
 _PARTS = ("crawldb", "linkdb", "hostdb")

@@ -64,6 +64,7 @@ def page_row(url: Url, parse: NutchParse, links: int) -> tuple[Any, ...]:
         metadata or None,
         (),
         (),
+        (),
         *_NOTHING_ABOUT,
     )
 

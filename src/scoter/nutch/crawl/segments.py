@@ -13,15 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-import ibis
 import msgspec
 import pyarrow as pa
 from msgspec import Struct
 
+from scoter import __version__
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.segment import FETCHED, INFO_FILE, PARSED, Segment, SegmentInfo
 from scoter.batch.worker.segment_part import LinkBuffer, PageBuffer
@@ -40,6 +39,7 @@ from scoter.nutch.crawl.parses import REDIRECT, page_row, page_status
 from scoter.nutch.crawl.reader import STATUSES, CrawlReader, datum_columns
 from scoter.nutch.crawl.records import NutchDatum, NutchParse, read_content, read_datum, read_parse, read_parse_text
 from scoter.nutch.crawl.tables import COMMAND, row_file, saved_rows
+from scoter.plugins.recorded import ibis
 from scoter.store.disk import disk_errors
 from scoter.store.tables import PartSet
 from scoter.store.tables.local import LocalStorage
@@ -101,7 +101,7 @@ class SegmentImport:
         self._time = _time_of(source.name) or now
         agent = config.agent
         about = ArchiveInfo(
-            software=f"Scoter/{version('scoter')}",
+            software=f"Scoter/{__version__}",
             agent=agent.name,
             operator=agent.email or agent.url,
             more=(("description", f"imported from the Nutch segment {source.name}"),),
@@ -237,7 +237,7 @@ class SegmentImport:
         count = self._reader.of(part)
         with row_file(into.parse_text(), PART) as rows:
             for url, _, text in self._reader.records(part, self._source.files(part), read_parse_text):
-                rows.add((url.text, url.key, text, None, None, None), len(text))
+                rows.add((url.text, url.key, text, *[None] * 5), len(text))
                 count.imported += 1
 
     def _scores(self) -> TableSource | None:

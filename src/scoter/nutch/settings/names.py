@@ -54,8 +54,8 @@ NO_COUNTERPART: Final[Mapping[str, str]] = {
     "creativecommons.exclude.unlicensed": "use index.filter_expr to leave out unlicensed pages",
     "tika.config.file": _TIKA,
     "tika.uppercase.element.names": _TIKA,
-    "tika.extractor.boilerpipe.algorithm": "see parse.extractor",
-    "tika.extractor.boilerpipe.mime.types": "see parse.extractor",
+    "tika.extractor.boilerpipe.algorithm": "see parse.main_text",
+    "tika.extractor.boilerpipe.mime.types": "see parse.main_text",
     "tika.parse.embedded": _TIKA,
     "indexer.indexwriters.file": _IMPORT,
     "exchanges.exchanges.file": _IMPORT,
@@ -121,7 +121,7 @@ WORDS: Final[Mapping[str, Mapping[str, str]]] = {
         "org.apache.nutch.crawl.TextMD5Signature": "text-md5",
         "org.apache.nutch.crawl.TextProfileSignature": "text-profile",
     },
-    "parse.extractor": {"boilerpipe": "resiliparse"},
+    "parse.main_text": {"boilerpipe": "true", "none": "false"},
 }
 
 # Packages of Nutch classes whose plug-in has another name in Scoter.

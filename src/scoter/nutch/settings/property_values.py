@@ -38,7 +38,7 @@ def native(field: Field, raw: str, between: str = "") -> tuple[Any, str]:
     if type_.item is Path:
         return text, "relative to the folder of this file" if text and not text.startswith("/") else ""
     if type_.item is bool:
-        return _switch(text), ""
+        return _switch(WORDS.get(field.name, {}).get(text, text)), ""
     if type_.item is str:
         return _word(field, text), ""
     return _number(field, text), ""

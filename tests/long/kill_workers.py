@@ -1,6 +1,6 @@
 """Kill and stop fetching processes under load, and check the politeness towards each domain.
 
-    python -m tests.long.kill_fetchers [--kills 30] [--seed N] [--domains 10000]
+    python -m tests.long.kill_workers [--kills 30] [--seed N] [--domains 10000]
 
 Runs with one, two and three processes, each with a third of the kills: SIGKILL, or SIGSTOP for up to twice the time
 that a process may be silent, then SIGCONT. Every request must get a server's response, not an error of ours. Between
@@ -118,7 +118,7 @@ async def spread(folder: Path, count: int) -> list[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=int(os.environ.get("KILL_FETCHERS", "30")))
+    parser.add_argument("--kills", type=int, default=int(os.environ.get("KILL_WORKERS", "30")))
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--domains", type=int, default=int(os.environ.get("KILL_DOMAINS", "10000")))
     asked = parser.parse_args()
