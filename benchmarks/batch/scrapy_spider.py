@@ -3,7 +3,7 @@
     python scrapy_spider.py SEED...
 
 Runs in an environment that has Scrapy and nothing of Scoter, so it must not import anything from this project. Prints
-one line of JSON with the number of pages stored.
+one line of JSON with the number of distinct pages and of downloads.
 """
 
 from __future__ import annotations
@@ -32,17 +32,19 @@ class StoringSpider(scrapy.Spider):  # type: ignore[misc]
     def parse(self, response: Any, **kwargs: Any) -> Iterator[Any]:
         (self.folder / f"{self.stored}.html").write_bytes(response.body)
         type(self).stored += 1
+        self.known.add(response.url)
         for link in self.links.extract_links(response):
             yield scrapy.Request(link.url, callback=self.parse)
 
     def closed(self, reason: str) -> None:
-        print(json.dumps({"pages": self.stored}), flush=True)
+        print(json.dumps({"pages": len(self.known), "downloads": self.stored}), flush=True)
 
 
 def main(seeds: list[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         StoringSpider.folder = Path(folder)
         StoringSpider.stored = 0
+        StoringSpider.known = set()
         StoringSpider.start_urls = seeds
         StoringSpider.links = LinkExtractor(allow_domains=[urlsplit(seed).netloc for seed in seeds])
         process = CrawlerProcess(

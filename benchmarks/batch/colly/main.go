@@ -2,7 +2,7 @@
 //
 //	colly-crawl FOLDER SEED...
 //
-// Prints one line of JSON with the number of pages stored.
+// Prints one line of JSON with the number of distinct pages and of downloads.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"github.com/gocolly/colly/v2"
@@ -28,12 +29,16 @@ func main() {
 	crawler := colly.NewCollector(colly.Async(true), colly.AllowedDomains(hosts...), colly.UserAgent("bench"))
 	crawler.IgnoreRobotsTxt = false
 	crawler.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 50})
-	var stored atomic.Int64
+	var downloads, pages atomic.Int64
+	var known sync.Map
 	crawler.OnHTML("a[href]", func(element *colly.HTMLElement) {
 		_ = element.Request.Visit(element.Attr("href"))
 	})
 	crawler.OnResponse(func(response *colly.Response) {
-		number := stored.Add(1)
+		number := downloads.Add(1)
+		if _, found := known.LoadOrStore(response.Request.URL.String(), true); !found {
+			pages.Add(1)
+		}
 		if err := os.WriteFile(filepath.Join(folder, fmt.Sprintf("%d.html", number)), response.Body, 0o644); err != nil {
 			panic(err)
 		}
@@ -42,5 +47,5 @@ func main() {
 		_ = crawler.Visit(seed)
 	}
 	crawler.Wait()
-	fmt.Printf("{\"pages\": %d}\n", stored.Load())
+	fmt.Printf("{\"pages\": %d, \"downloads\": %d}\n", pages.Load(), downloads.Load())
 }
