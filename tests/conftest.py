@@ -22,8 +22,9 @@ settings.register_profile("scoter", settings.get_profile("thorough"), max_exampl
 settings.load_profile("scoter")
 
 # What commands note about this user must not reach the home directory, nor other tests.
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="scoter-state-")
-atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+for _base in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
+    os.environ[_base] = tempfile.mkdtemp(prefix="scoter-home-")
+    atexit.register(shutil.rmtree, os.environ[_base], ignore_errors=True)
 
 # Shells start background jobs with SIGINT ignored, and child processes inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -21,13 +21,13 @@ from scoter.cli.main import MODULES
 from scoter.plugins import POINTS, installed
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/*/README.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*/README.md")])
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLE = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 EXAMPLES = {"nutch-import.md": "nutch-crawl", "hosts.md": "nutch-crawl"}
 """Examples that the commands of a page use."""
 # Commands that set up environments, serve until interrupted, or run this test.
-NOT_RUN = ("make ", "pip ", "scoter simweb", "nginx ", "curl ", "git ")
+NOT_RUN = ("make ", "pip ", "scoter simweb", "scoter search-server", "nginx ", "curl ", "git ")
 
 
 def sessions() -> list[tuple[str, list[tuple[str, str]]]]:
@@ -71,7 +71,7 @@ def _run_in_shell(command: str, folder: Path) -> str:
         cwd=folder,
         env={**os.environ, "PATH": path, "LC_ALL": "C.UTF-8"},
         check=False,
-        timeout=60,
+        timeout=200,
     )
     return done.stdout
 
@@ -230,7 +230,7 @@ def test_python_example_runs(tmp_path: Path) -> None:
         code = re.sub(r"urls = \[.*\]", f"urls = [{first!r}, 'http://nowhere.invalid.test/']", code)
         connect = f'fetch.connect_to=["*:*=127.0.0.1:{web.port}"]'
         code = code.replace('"fetch.delay=2s"', f"'fetch.delay=0', {connect!r}")
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=200)
 
     assert f"200 {first} " in done.stdout
     assert len(done.stdout.splitlines()) == 2

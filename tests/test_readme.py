@@ -33,8 +33,8 @@ WEB_PORT, SERVICE_PORT = "18080", "8008"
 MARK = "--- command"
 # Output that differs between runs: times, durations, and positions in an archive.
 CHANGING = re.compile(
-    r"\d{14}|\d{4}-\d\d-\d\d(?= ·)|\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?"
-    r"|\b\d+ (?:m?s|min)\b(?: \d+ s)?(?: ago)?|(?<=gz )at [\d,]+, [\d.]+ (?:Ki)?B|(?<=Slowest hosts: ).+"
+    r"^\d\d:\d\d:\d\d(?= )|\d{14}|\d{4}-\d\d-\d\d(?= ·)|\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?"
+    r"|\bnow(?=; due)|\b\d+ (?:m?s|min)\b(?: \d+ s)?(?: ago)?|(?<=gz )at [\d,]+, [\d.]+ (?:Ki)?B|(?<=Slowest hosts: ).+"
 )
 # Known only if the server of the image answers quickly.
 IMAGE = re.compile(r" \(\d+ × \d+, image/png\)$")
@@ -49,13 +49,17 @@ def session(page: str) -> list[tuple[str, str]]:
 
 
 def run_script(
-    commands: list[str], folder: Path, awaited: tuple[str, ...], settings: Mapping[str, str] = {}
+    commands: list[str],
+    folder: Path,
+    awaited: tuple[str, ...],
+    settings: Mapping[str, str] = {},
+    ports: Mapping[str, str] = {},
 ) -> list[str]:
-    """Run commands in one shell on free ports; return the output of each.
+    """Run commands in one shell on free ports, or on those given; return the output of each.
 
     A ``sleep`` waits for the awaited ports instead.
     """
-    ports = {port: str(free_port()) for port in (WEB_PORT, SERVICE_PORT)}
+    ports = {port: ports.get(port) or str(free_port()) for port in (WEB_PORT, SERVICE_PORT)}
     waiting = "; ".join(
         f"until (: < /dev/tcp/127.0.0.1/{ports[port]}) 2> /dev/null; do sleep 0.2; done" for port in awaited
     )

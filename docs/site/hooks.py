@@ -54,7 +54,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, **_: Any) 
     if name in _OUTSIDE:
         markdown = markdown.replace("](docs/", "](")
         markdown = re.sub(r"\]\((?=(?:src|tests|examples|deploy|benchmarks)/)", f"]({project}/blob/main/", markdown)
-    markdown = markdown.replace("](../", f"]({project}/blob/main/")
+    if "/" not in name:  # a page of a folder has other pages there
+        markdown = markdown.replace("](../", f"]({project}/blob/main/")
     return "\n".join(_lines(markdown))
 
 
@@ -68,9 +69,11 @@ def on_post_page(output: str, page: Page, **_: Any) -> str:
 def on_post_build(config: MkDocsConfig) -> None:
     """Check that the search index is complete."""
     index = (Path(config.site_dir) / "search" / "search_index.json").read_text("utf-8")
-    missing = [page for page in Path(config.docs_dir).glob("*.md") if f'"{page.stem}.html' not in index]
+    docs = Path(config.docs_dir)
+    pages = [page.relative_to(docs) for page in docs.rglob("*.md")]
+    missing = [page for page in pages if f'"{page.with_suffix(".html")}' not in index]
     if missing:
-        raise PluginError(f"not in the search index: {', '.join(page.name for page in missing)}")
+        raise PluginError(f"not in the search index: {', '.join(map(str, missing))}")
 
 
 def _calls(title: str, about: Mapping[str, Any]) -> Iterator[str]:
