@@ -42,7 +42,7 @@ def test_targets_that_are_not_files_are_described() -> None:
 def run_ci(tmp_path: Path, *, fails: str = "", minutes: int = 75) -> subprocess.CompletedProcess[str]:
     """Run `.ci/run` with a `make` that does nothing, or fails for one target."""
     fake = tmp_path / "make"
-    fake.write_text(f'#!/bin/sh\ntest -z "{fails}" || test "$1" != "{fails}"\n')
+    fake.write_text(f'#!/bin/sh\necho "output of $1"\ntest -z "{fails}" || test "$1" != "{fails}"\n')
     fake.chmod(0o755)
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "CI_MINUTES": str(minutes)}
     return subprocess.run([ROOT / ".ci" / "run"], env=env, capture_output=True, text=True, check=False)
@@ -76,3 +76,4 @@ def test_ci_that_fails_names_the_suite_and_lists_what_came_before_and_after(tmp_
     assert "kill-workers" in ran
     assert "FAILED test-cluster" in ran
     assert "test-browser (stopped before it)" in missed
+    assert missed.endswith("== FAILED: test-cluster\noutput of test-cluster\n")
