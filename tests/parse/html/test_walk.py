@@ -77,6 +77,17 @@ def test_a_deep_page_is_read_equally() -> None:
 
 
 @native
+def test_headings_in_an_svg_are_none_of_the_page() -> None:
+    link, style = ("<a href=/>", "</a>"), ("<style>", "</style>")
+    pictures = [f"<svg>{begin}<title><h2>b<i>c</i>d</h2></title>{end}</svg>" for begin, end in (link, style)]
+    for picture in pictures:
+        in_python, in_c = read_twice(f"<h1>Seals</h1>{picture}<h2>Food</h2>".encode(), HtmlOptions())
+
+        assert in_c == in_python
+        assert [heading.text for heading in in_c.headings] == ["Seals", "Food"]
+
+
+@native
 def test_errors_in_python_end_the_walk() -> None:
     from scoter.parse.html import _walk
 

@@ -533,6 +533,21 @@ static bool visit_heading(walk *on, node *at, bool is_term) {
     return true;
 }
 
+/* Remove an element without text. Headings in it, such as in an svg, are not on the page; they were visited last. */
+static void remove_element(walk *on, node *at) {
+    while (on->headings_used) {
+        heading *last = &on->headings[on->headings_used - 1];
+        const node *top = last->node;
+        while (top && top != at)
+            top = top->parent;
+        if (top == NULL)
+            break;
+        Py_DECREF(last->anchors);
+        on->headings_used--;
+    }
+    remove_node(at);
+}
+
 /* Record a meta element as PageParts.add_meta() does; one that may be a refresh is left to that. */
 static bool visit_meta(walk *on, node *at, bool *is_left) {
     static const char *const names[] = {"content", "name", "property", "http-equiv"};
@@ -594,7 +609,7 @@ static bool visit_other(walk *on, node *at, unsigned kind) {
     if (after == PIECE)
         unwrap(at);
     else if (after == OUT)
-        remove_node(at);
+        remove_element(on, at);
     return true;
 }
 
@@ -609,7 +624,7 @@ static bool visit(walk *on, node *at) {
     case ANCHOR:
         return visit_anchor(on, at);
     case OUT:
-        remove_node(at);
+        remove_element(on, at);
         return true;
     case HEADING:
     case TERM:

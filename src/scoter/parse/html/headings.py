@@ -76,6 +76,17 @@ class PageHeadings:
         if own:
             self._found.append((node, [own]))
 
+    def forget_inside(self, removed: LexborNode) -> None:
+        """Drop the headings in an element without text, such as an svg, before it is removed."""
+        wanted = removed.mem_id
+        while self._found:
+            node: LexborNode | None = self._found[-1][0]
+            while node is not None and node.mem_id != wanted:
+                node = node.parent
+            if node is None:
+                break
+            self._found.pop()
+
     def finish(self) -> None:
         """Read the texts of what was recorded, after links in them have been separated."""
         self.rows = [(node.tag_id, _line(node), anchors) for node, anchors in self._found]

@@ -144,6 +144,7 @@ class PageWalk:
                     headings.add_inner(node, attributes)
                 node.unwrap(True)
             elif kind == OUT:
+                headings.forget_inside(node)
                 node.decompose(False)
             elif kind == HEADING:
                 headings.add(node)
@@ -158,6 +159,7 @@ class PageWalk:
                 if after == PIECE:
                     node.unwrap(True)
                 elif after == OUT:
+                    headings.forget_inside(node)
                     node.decompose(False)
         links.reverse()
         if tree.body is not None:
