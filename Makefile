@@ -204,8 +204,8 @@ test-install: ##@tests Install with pip into an empty environment, remove what i
 	@build/install/bin/python -B examples/demo.py >/dev/null
 
 FUZZ_SECONDS ?= 60
-fuzz-fetch: $(DEV) ##@long Fuzz the response path for FUZZ_SECONDS (60).
-	@$(BIN)/python -m tests.long.fuzz_fetch --seconds $(FUZZ_SECONDS)
+fuzz-fetch: $(DEV) ##@long Fuzz the response path for FUZZ_SECONDS (60), starting at FUZZ_SEED (random).
+	@$(BIN)/python -m tests.long.fuzz_fetch --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 soak-fetch: $(DEV) ##@long Fetch with 300 concurrent requests for SOAK_MINUTES (10): flat memory, nothing lost.
 	@$(BIN)/python -m tests.long.soak_fetch
@@ -213,8 +213,8 @@ soak-fetch: $(DEV) ##@long Fetch with 300 concurrent requests for SOAK_MINUTES (
 fuzz-parse: $(DEV) ##@long Fuzz the parsers with random and damaged documents for FUZZ_SECONDS (60), starting at FUZZ_SEED (random).
 	@$(BIN)/python -m tests.long.fuzz_parse --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
-fuzz-native: $(DEV) ##@long Fuzz the modules in C with AddressSanitizer for FUZZ_SECONDS (60): they must find what those in Python find.
-	@$(BIN)/python -m tests.long.fuzz_native --seconds $(FUZZ_SECONDS)
+fuzz-native: $(DEV) ##@long Fuzz the modules in C with AddressSanitizer for FUZZ_SECONDS (60), from FUZZ_SEED (random): they must find what those in Python find.
+	@$(BIN)/python -m tests.long.fuzz_native --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 polite-fetch: $(DEV) ##@long Fetch from 200 hosts for POLITE_SECONDS (120) per run and check the delays in the server's log.
 	@$(BIN)/python -m tests.long.polite_fetch
