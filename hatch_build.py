@@ -17,7 +17,8 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-MODULES = tuple(map(Path, ("src/scoter/core/_words.c", "src/scoter/parse/_prescan.c", "src/scoter/parse/html/_walk.c")))
+SOURCES = ("core/_words.c", "parse/_bytes.c", "parse/_prescan.c", "parse/html/_walk.c")
+MODULES = tuple(Path("src/scoter") / source for source in SOURCES)
 
 
 class NativeBuildHook(BuildHookInterface):  # type: ignore[type-arg]

@@ -74,6 +74,7 @@ def _fuzz(seconds: float, seed: int, folders: list[Path]) -> int:
     from scoter.core import traps
     from scoter.core.page import Content
     from scoter.core.url import canonical
+    from scoter.parse.byte_search import count_native, is_utf8_native
     from scoter.parse.html import HtmlOptions, HtmlReader
     from scoter.parse.html.walk import IS_NATIVE
     from scoter.parse.prescan import _FEW_WATCHED, _watched_in_python, find_watched
@@ -81,6 +82,8 @@ def _fuzz(seconds: float, seed: int, folders: list[Path]) -> int:
     assert IS_NATIVE
     assert traps.split_words is not None
     assert find_watched is not None
+    assert count_native is not None
+    assert is_utf8_native is not None
     files = sorted(path for folder in folders for path in folder.rglob("*.htm*") if path.is_file())
     url = canonical("http://a.example/docs/page.html")
     every = HtmlOptions(script_links=True, form_actions=True, metadata=True)
@@ -95,6 +98,8 @@ def _fuzz(seconds: float, seed: int, folders: list[Path]) -> int:
         said = in_python.title, in_python.text
         words = traps._split_in_python(*said)
         differs = in_python != in_c or (traps.split_words(*said, traps._DATE_FIELDS) or words) != words
+        differs |= count_native(body, ord("<")) != body.count(b"<")
+        differs |= is_utf8_native(body) != (body.decode(errors="ignore").encode() == body)
         if differs or find_watched(body, _FEW_WATCHED) != _watched_in_python(body):
             file = Path(tempfile.gettempdir()) / f"walk-{seed}-{number}.html"
             file.write_bytes(body)

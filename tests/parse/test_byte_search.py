@@ -1,4 +1,4 @@
-"""Byte searches with and without numpy and Arrow."""
+"""Byte searches in C, and with and without numpy and Arrow."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from scoter.core.page import Content
 from scoter.core.url import canonical
+from scoter.parse import byte_search
 from scoter.parse.byte_search import count_byte, is_whole_utf8, may_have_two_blanks
 from scoter.parse.html import HtmlReader
 
@@ -54,12 +55,18 @@ def test_text_is_the_same_without_numpy(before: str, after: str) -> None:
     assert "  " not in helped
 
 
-@given(st.binary(max_size=40).map(lambda data: data * 120), st.sampled_from([0, ord("<"), 255]))
-def test_bytes_are_counted_the_same_without_numpy(data: bytes, byte: int) -> None:
-    helped = count_byte(data, byte)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.delitem(sys.modules, "numpy")
-        assert count_byte(data, byte) == helped == data.count(bytes([byte]))
+BLOCKS = st.binary(max_size=40)
+
+
+@given(BLOCKS, BLOCKS, st.sampled_from([0, ord("<"), 127, 128, 255]))
+def test_bytes_are_counted_the_same_in_c_and_by_numpy(block: bytes, rest: bytes, byte: int) -> None:
+    for data in (rest, block * 120 + rest, bytes([byte]) * 3_000 + rest):
+        counted = count_byte(data, byte)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(byte_search, "count_native", None)
+            helped = count_byte(data, byte)
+            patch.delitem(sys.modules, "numpy")
+            assert count_byte(data, byte) == helped == counted == data.count(bytes([byte]))
 
 
 # Valid and invalid UTF-8 (RFC 3629): limits of each length, overlong forms, surrogates, beyond U+10FFFF, fragments.
@@ -82,13 +89,15 @@ SEQUENCES = st.sampled_from(
 
 
 @given(st.lists(SEQUENCES, max_size=4).map(b"".join), st.binary(max_size=6), st.sampled_from([0, 700]))
-def test_utf8_check_is_the_same_without_arrow(sequences: bytes, noise: bytes, filling: int) -> None:
+def test_utf8_check_is_the_same_in_c_and_by_arrow(sequences: bytes, noise: bytes, filling: int) -> None:
     for data in (b"word " * filling + sequences, sequences + b"word " * filling + noise):
-        helped = is_whole_utf8(data)
+        checked = is_whole_utf8(data)
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(byte_search, "is_utf8_native", None)
+            helped = is_whole_utf8(data)
             patch.delitem(sys.modules, "pyarrow")
-            assert is_whole_utf8(data) == helped
-        assert helped == (data.decode(errors="ignore").encode() == data)
+            assert is_whole_utf8(data) == helped == checked
+        assert checked == (data.decode(errors="ignore").encode() == data)
 
 
 def test_arrow_is_used_if_imported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,6 +105,7 @@ def test_arrow_is_used_if_imported(monkeypatch: pytest.MonkeyPatch) -> None:
         def __getattr__(self, name: str) -> None:
             raise LookupError(name)
 
+    monkeypatch.setattr(byte_search, "is_utf8_native", None)
     monkeypatch.setitem(sys.modules, "pyarrow", Deaf())
 
     assert is_whole_utf8(b"short")

@@ -1,4 +1,4 @@
-"""Byte searches that are faster with numpy or Arrow, used only if those are already imported.
+"""Byte searches in C, if Scoter was built with a compiler, or by numpy and Arrow, if those are already imported.
 
 A process that writes tables has imported them; one that only previews links has not.
 """
@@ -7,7 +7,16 @@ from __future__ import annotations
 
 import struct
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from typing import Any, Final
+
+count_native: Callable[[bytes, int], int] | None = None
+is_utf8_native: Callable[[bytes], bool] | None = None
+with suppress(ImportError):
+    _native = import_module("scoter.parse._bytes")
+    count_native, is_utf8_native = _native.count, _native.is_utf8
 
 _LONG: Final = 2_048  # characters or bytes; below, numpy's overhead dominates
 _OFFSETS: Final = struct.Struct("=ii")
@@ -20,6 +29,8 @@ def count_byte(data: bytes, byte: int) -> int:
     >>> count_byte(b"<p>words</p>" * 1_000, ord("<"))
     2000
     """
+    if count_native is not None:
+        return count_native(data, byte)
     if len(data) < _LONG or "numpy" not in sys.modules:
         return data.count(byte)
     import numpy
@@ -48,6 +59,8 @@ def is_whole_utf8(data: bytes) -> bool:
     >>> is_whole_utf8("naïve".encode() * 1_000), is_whole_utf8("naïve".encode("latin-1") * 1_000)
     (True, False)
     """
+    if is_utf8_native is not None:
+        return is_utf8_native(data)
     if _LONG <= len(data) <= _LONGEST and "pyarrow" in sys.modules:  # a fifth of the time, as it creates no str
         import pyarrow
 

@@ -148,8 +148,8 @@ class LinkRules:
 
 
 def _counted(dropped: list[Verdict], repeated: int, too_many: int) -> dict[DropReason, int]:
-    """Count the reasons. The two frequent ones are passed as numbers, because hashing enum members is slow."""
-    counts = {reason: count for reason in DropReason if (count := dropped.count(reason))} if dropped else {}
+    """Count the reasons; the two frequent ones are passed as numbers."""
+    counts = {reason: dropped.count(reason) for reason in dict.fromkeys(dropped) if isinstance(reason, DropReason)}
     if repeated:
         counts[DropReason.REPEATED] = repeated
     if too_many:
