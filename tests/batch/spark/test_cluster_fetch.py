@@ -18,15 +18,20 @@ from tests.batch.jobs.test_fetch_job import at_first_part, pages_of, rows_of, se
 from tests.batch.spark.executors import ProcessEngine
 from tests.live.fetching.webs import impolite
 from tests.long.batch_truth import settings
+from tests.waiting import wait_until
 
 from scoter.batch.crawldir.directory import CrawlDir, StopRequest
 from scoter.batch.crawldir.segment import EXECUTORS, Segment
+from scoter.batch.fetchlists.lists import list_number
 from scoter.batch.jobs.fetch import fetch
 from scoter.batch.spark.coordinator import FetchCoordinator
+from scoter.batch.spark.driver_connection import DriverLink
 from scoter.batch.worker.progress import FetchJobResult
 from scoter.config import load
+from scoter.core.url import canonical
 from scoter.engine.duckdb import DuckDbEngine
 from scoter.errors import UsageError, UserError
+from scoter.fetch.progress import Snapshot
 from scoter.simweb import SimServer, WebSpec, running
 
 WEB = WebSpec(seed=3, hosts=6, pages=90, page_bytes=1_500, links=3, latency=0.02)
@@ -203,6 +208,57 @@ def test_stopped_fetch_keeps_finished_pages_and_continues(crawl: CrawlDir, serve
     assert 0 < len(kept) < len(wanted)
     assert second.complete
     assert urls_of(segment) == sorted(wanted)
+
+
+@pytest.mark.slow
+def test_killed_executor_does_not_end_the_round_for_its_list(
+    crawl: CrawlDir, server: SimServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = pages_of(server)
+    segment, engine = segment_of(crawl, wanted), ProcessEngine()
+    killed: list[int] = []
+
+    def kill() -> None:
+        killed.append(engine.pid(0))
+        os.kill(killed[0], signal.SIGKILL)
+
+    class Slow:
+        """Ends the round as long as nobody has taken the list over."""
+
+        def reason(self, hosts: int, *, is_read: bool, now: float) -> str:
+            return "1 slow host left to the next round" if is_read and engine.pid(0) in killed else ""
+
+    monkeypatch.setattr("scoter.batch.jobs.fetch.SlowHosts", Slow)
+    fetched(crawl, segment, server, engine, on_progress=at_first_part(segment, kill), leaves_slow_hosts=True)
+
+    mine = {url for url in wanted if list_number(canonical(url), "host", 2) == 0}
+    assert mine <= set(urls_of(segment)), "the new owner of the list fetched the rest of it"
+
+
+def test_order_to_end_early_is_for_owners_that_know_all_of_their_list(crawl: CrawlDir, tmp_path: Path) -> None:
+    segment = segment_of(crawl, ["http://a.example/"], lists=1)
+    files = {"robots": tmp_path / "robots.sqlite", "holds": tmp_path / "holds.sqlite"}
+    with FetchCoordinator(segment, lists=1, partition="host", lease=0.2, grace=0.1, **files) as made:
+
+        def link() -> DriverLink:
+            return DriverLink(("127.0.0.1", made.port), made.secret, 0)
+
+        with link() as first:
+            assert first.claim() is not None
+            made.end_lists("too early")
+            first.report(Snapshot(hosts=1, is_fed=True))
+            wait_until(lambda: not made.reports.empty())
+            made.end_lists("slow")
+            wait_until(lambda: first.order.end == "slow")
+        while not made.reports.empty():
+            made.reports.get()
+        with link() as second:
+            assert second.claim() is not None
+            assert made.reports.get(timeout=10).snapshot == Snapshot(), "what the first one said last is forgotten"
+            made.end_lists("slow")
+            second.report(Snapshot(hosts=1))
+            wait_until(lambda: not made.reports.empty())
+            assert second.order.end == ""
 
 
 def test_wait_for_executors_of_a_killed_fetch_can_be_stopped(crawl: CrawlDir, server: SimServer) -> None:

@@ -60,7 +60,6 @@ class FetchCoordinator(Closing):
         self.reports: queue.SimpleQueue[FetchTaskReport] = queue.SimpleQueue()
         self.leases = ListLeases(lists, lease=lease, grace=grace)
         self.stopping = False
-        self.end_reason = ""
         self._segment = segment
         self._is_divided = lists > 1 and partition != "ip"
         self._lists = lists
@@ -69,6 +68,8 @@ class FetchCoordinator(Closing):
         self._now = now
         self._former: defaultdict[int, Snapshot] = defaultdict(Snapshot)  # what former owners of a list have done
         self._accepted: dict[int, Snapshot] = {}  # what is in the parts of current owners
+        self._read: dict[int, str] = {}  # tokens of owners that have read all of their lists
+        self._endings: dict[str, str] = {}  # why owners are to end early, by token
         self._stored_robots = SqliteRobotsCache(robots)
         self._stored_holds = SqliteHostHolds(holds)
         self._publishing = asyncio.Lock()  # while a part becomes valid, its list must not get another owner
@@ -89,6 +90,15 @@ class FetchCoordinator(Closing):
         self._socket.close()
         self._stored_robots.close()
         self._stored_holds.close()
+
+    def end_lists(self, reason: str) -> None:
+        """Let the owners that have read all of their lists end early.
+
+        Whoever takes a list over later goes on with it: what its former owner did not finish may be most of the list.
+        """
+        for number, token in tuple(self._read.items()):
+            if self.leases.owns(number, token):
+                self._endings.setdefault(token, reason)
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -163,6 +173,8 @@ class FetchCoordinator(Closing):
         if not found.token:
             return m.NoWork()
         self._former[number] = _sum(self._former[number], self._accepted.pop(number, Snapshot()))
+        if self._read.pop(number, ""):  # the last report of the former owner is no longer true
+            self.reports.put(FetchTaskReport(number, self._former[number]))
         parts = await asyncio.to_thread(self._segment.crawl_fetch().finished)
         attempt = await asyncio.to_thread(self._segment.begin_attempt, parts, is_listed=True)
         self.leases.renew(number, found.token, self._now())
@@ -179,8 +191,10 @@ class FetchCoordinator(Closing):
         if not self.leases.renew(message.number, message.token, self._now()):
             return m.ListLost()
         if message.snapshot is not None:
+            if message.snapshot.is_fed:
+                self._read[message.number] = message.token
             self.reports.put(self._counted(FetchTaskReport(message.number, message.snapshot)))
-        return self._kept()
+        return self._kept(message.token)
 
     async def _offered(self, offer: m.OfferPart) -> m.DriverMessage:
         number = offer.number
@@ -193,10 +207,10 @@ class FetchCoordinator(Closing):
         rows = self._accepted.get(number, Snapshot()).done + offer.rows
         self._accepted[number] = replace(offer.snapshot or Snapshot(), done=rows)
         self.leases.renew(number, offer.token, self._now())
-        return self._kept()
+        return self._kept(offer.token)
 
-    def _kept(self) -> m.ListKept:
-        return m.ListKept(self.stopping, self.end_reason)
+    def _kept(self, token: str) -> m.ListKept:
+        return m.ListKept(self.stopping, self._endings.get(token, ""))
 
     def _counted(self, report: FetchTaskReport) -> FetchTaskReport:
         """Add what former owners of the list have done."""

@@ -73,6 +73,8 @@ class DriverLink(Closing):
                 self._loop.run_until_complete(task)
         if self._writer is not None:
             self._writer.close()
+            with suppress(OSError):
+                self._loop.run_until_complete(self._writer.wait_closed())
         self._loop.close()
 
     # Called by the task and its worker

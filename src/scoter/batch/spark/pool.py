@@ -71,8 +71,8 @@ class ClusterPool:
                 if report.ended:
                     ended.add(report.worker)
             made.stopping = made.stopping or should_stop()
-            if not made.end_reason and not made.stopping:
-                made.end_reason = should_end()
+            if not made.stopping and (reason := should_end()):
+                made.end_lists(reason)
             if not self._running and made.reports.empty():  # Spark has given up, or was told to stop
                 break
             for number in leases.abandoned(steady_clock()) if not made.stopping else ():
