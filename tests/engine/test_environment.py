@@ -19,7 +19,9 @@ def test_packed_packages_suffice_to_run_row_functions(tmp_path: Path) -> None:
     packed = environment.pack(tmp_path / "environment.tar.gz")
     with tarfile.open(packed.file) as archive:
         archive.extractall(tmp_path / "unpacked", filter="data")
-    program = "import s3fs, scoter.engine.spark_files, scoter.plugins as p; print(len(p.installed()), scoter.__file__)"
+    program = (
+        "import botocore, scoter.engine.spark_files, scoter.plugins as p; print(len(p.installed()), scoter.__file__)"
+    )
 
     # Isolated from this environment: only the interpreter and the archive.
     done = subprocess.run(

@@ -118,6 +118,34 @@ def test_crawl_in_a_store_equals_a_local_one(
     assert not list(Path().glob("s3:*"))
 
 
+QUERIES = {  # and the most requests that each may take, after three rounds of two parts each
+    "select count(*) from crawldb": 12,
+    "select status, count(*) from crawldb group by all": 12,
+    "select count(*) from fetches": 30,
+    "select count(*) from pages where title <> ''": 45,
+    "select * from segments": 20,
+}
+
+
+def test_commands_that_ask_make_few_requests(store: StoreProxy, url: str, server: SimServer) -> None:
+    run_crawl(url, server)
+    asked = {
+        **{("sql", url, query): most for query, most in QUERIES.items()},
+        ("readdb", url, "--stats"): 12,
+        ("readdb", url, "--url", server.web.seeds()[0]): 15,
+        ("explain", url, server.web.seeds()[0]): 75,
+    }
+    too_many = {}
+    for arguments, most in asked.items():
+        store.reset()
+        done = subprocess.run([sys.executable, "-m", "scoter", *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        if len(store.requests) > most:
+            too_many[arguments] = store.counts()
+
+    assert too_many == {}
+
+
 def test_crawl_survives_faults(store: StoreProxy, url: str, server: SimServer, wanted: dict[str, Any]) -> None:
     drawn = Random(7)
 

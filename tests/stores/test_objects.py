@@ -56,6 +56,31 @@ def test_object_is_read_as_it_was_written(root: StorePath) -> None:
     assert file.client.size(file.key + "x") is None
 
 
+def test_end_and_range_of_an_object(root: StorePath, store: StoreProxy) -> None:
+    client, key, data = root.client, (root / "part").key, bytes(range(256)) * 10
+    client.put(key, data)
+    store.reset()
+
+    assert client.end(key, 100) == (data[-100:], 2_560)
+    assert client.end(key, 10_000) == (data, 2_560)
+    assert client.end(key + "x", 100) is None
+    assert client.range(key, 5, 1_000) == data[5:1_000]
+    assert client.range(key, 2_000, 9_000) == data[2_000:]
+    assert store.counts() == {"GET": 5}
+    client.put(key, b"")
+    assert client.end(key, 100) == (b"", 0)
+
+
+@pytest.mark.parametrize("action", [SLOW_DOWN, CUT, LOSE])
+def test_reading_a_part_of_an_object_survives_faults(root: StorePath, store: StoreProxy, action: str) -> None:
+    client, key, data = root.client, (root / "part").key, bytes(range(256)) * 1_000
+    client.put(key, data)
+    store.decide = first(action, "GET", 2)
+
+    assert client.end(key, 1_000) == (data[-1_000:], len(data))
+    assert store.actions[action] == 2
+
+
 def test_object_is_created_once(root: StorePath) -> None:
     client, key = root.client, (root / "LOCK").key
     client.put(key, b"first", ABSENT)

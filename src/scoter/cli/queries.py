@@ -49,7 +49,7 @@ def sql(directory: str, query: str | None, wants_csv: bool, limit: int | None) -
       scoter sql live "select domain, count(*) from events where kind = 'video' group by all"
     """
     form = row_format(wants_csv)
-    with _open_tables(any_path(directory)) as (tables, _):
+    with _open_tables(any_path(directory), query=query) as (tables, _):
         if query is None:
             columns = (
                 {"view": view.name, "column": name, "type": kind}
@@ -217,8 +217,13 @@ def _crawl_query(question: Question, *, has_days: bool, where: Path) -> str:
 
 
 @contextmanager
-def _open_tables(directory: Path, when: Days | None = None) -> Iterator[tuple[SqlSession, bool]]:
-    """Open the tables of a live service or a crawl, and say whether it is a live service."""
+def _open_tables(
+    directory: Path, when: Days | None = None, query: str | None = None
+) -> Iterator[tuple[SqlSession, bool]]:
+    """Open the tables of a live service or a crawl, and say whether it is a live service.
+
+    Of a crawl, only the tables are opened that the query names, if there is one.
+    """
     from scoter.engine.factory import memory_limit
     from scoter.live.reports.views import is_role, is_service, service_sql
 
@@ -236,7 +241,7 @@ def _open_tables(directory: Path, when: Days | None = None) -> Iterator[tuple[Sq
     from scoter.batch.crawldir.directory import CrawlDir
     from scoter.batch.jobs.sql import sql as crawl_sql
 
-    with crawl_sql(CrawlDir.open(directory), memory_limit=limit) as tables:
+    with crawl_sql(CrawlDir.open(directory), memory_limit=limit, query=query) as tables:
         yield tables, False
 
 

@@ -44,7 +44,9 @@ class SqlWorkspace(Closing):
         for setting in _SETTINGS:
             self._connection.execute(setting)
         if isinstance(store, StorePath):
-            self._connection.register_filesystem(store.client.fsspec)
+            from scoter.store.objects.query_files import QueryFiles  # fsspec is slow to import
+
+            self._connection.register_filesystem(QueryFiles(store.client))
 
     def close(self) -> None:
         self._connection.interrupt()  # close() would wait for a query that Ctrl-C left running

@@ -21,7 +21,7 @@ from msgspec import Struct
 from scoter.batch.crawldir.crawldb import linkdb_snapshot, open_crawldb
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.pages import owner_of
-from scoter.batch.crawldir.segment import Segment, segment_sources
+from scoter.batch.crawldir.segment import Segment, SegmentSources
 from scoter.batch.main_text.job import NOT_KEPT, MainTextProgress, make_main_text
 from scoter.config import Config
 from scoter.engine import Engine, TableSource, source_of
@@ -63,7 +63,7 @@ def stage_pages(
     data, texts = from_origin(fields, "data"), from_origin(fields, "text")
     inputs: dict[str, TableSource | datetime] = {_WANTED: selection}
     for number, segment in enumerate(segments):
-        stored = segment_sources([segment])
+        stored = SegmentSources([segment])
         if data:
             columns = dict.fromkeys(["url", "key", "part_of", "parse_status", *(field.column for field in data)])
             inputs[f"data_{number}"] = source_of(stored.parse_data, tuple(columns))

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.pages import owner_of
-from scoter.batch.crawldir.segment import Segment, segment_sources
+from scoter.batch.crawldir.segment import Segment, SegmentSources
 from scoter.batch.jobs.sql import sql as sql_session
 from scoter.core.datum import DbStatus, FetchStatus, PartStatus, short_name
 from scoter.core.expr import Typed, compile_expr
@@ -155,7 +155,7 @@ def _parses(engine: Engine, segments: Sequence[Segment], needed: Iterable[str]) 
     columns = dict.fromkeys(["url", "key", "parse_status", "part_of", "noindex", *(field.column for field in data)])
     found = []
     for segment in segments:
-        stored = segment_sources([segment])
+        stored = SegmentSources([segment])
         rows = engine.read(source_of(stored.parse_data, tuple(columns)))
         rows = rows.filter(rows.parse_status == "success")
         owner = owner_of(rows)
@@ -200,7 +200,7 @@ def _captures(engine: Engine, segments: Sequence[Segment], fields: Sequence[Expo
     columns = dict.fromkeys(["url", "key", "status", "content_type", "warc_file", *(field.column for field in fields)])
     found = []
     for segment in segments:
-        rows = engine.read(source_of(segment_sources([segment]).fetch, tuple(columns)))
+        rows = engine.read(source_of(SegmentSources([segment]).fetch, tuple(columns)))
         rows = rows.filter(rows.status.isin(statuses) & (rows.warc_file.fill_null("") != ""))
         found.append(
             rows.select(
@@ -230,7 +230,7 @@ def _with_fetches(engine: Engine, segments: Sequence[Segment], rows: Rows, field
     columns = ("url", *dict.fromkeys(field.column for field in fields))
     found = []
     for segment in segments:
-        fetches = engine.read(source_of(segment_sources([segment]).fetch, columns))
+        fetches = engine.read(source_of(SegmentSources([segment]).fetch, columns))
         made = {field.name: fetches[field.column] for field in fields}
         found.append(fetches.select(fetch_url="url", fetch_segment=ibis.literal(segment.name), **made))
     fetches = ibis.union(*found)
@@ -243,7 +243,7 @@ def _with_parses(engine: Engine, segments: Sequence[Segment], rows: Rows, fields
     columns = dict.fromkeys(["url", "part_of", "noindex", *(field.column for field in fields)])
     found = []
     for segment in segments:
-        data = engine.read(source_of(segment_sources([segment]).parse_data, tuple(columns)))
+        data = engine.read(source_of(SegmentSources([segment]).parse_data, tuple(columns)))
         data = data.filter(owner_of(data) == data.url)
         made = {field.name: data[field.column] for field in fields}
         found.append(

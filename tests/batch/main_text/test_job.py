@@ -15,7 +15,7 @@ from tests.batch.crawls import NOW, crawl_at, datum, named, page, write_crawldb,
 from tests.store.exchanges import exchange
 
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import Segment, segment_sources
+from scoter.batch.crawldir.segment import Segment, SegmentSources
 from scoter.batch.main_text import job
 from scoter.batch.main_text.job import make_main_text
 from scoter.config import load
@@ -73,7 +73,7 @@ def crawl(tmp_path: Path) -> CrawlDir:
 
 def texts(crawl: CrawlDir) -> dict[str, dict[str, Any]]:
     """Return the rows that every reader of texts sees, by URL."""
-    files = segment_sources(crawl.all_segments()).parse_text.files
+    files = SegmentSources(crawl.all_segments()).parse_text.files
     return {row["url"]: row for file in files for row in pq.read_table(file).to_pylist()}
 
 

@@ -237,8 +237,8 @@ def test_killed_executor_does_not_end_the_round_for_its_list(
 
 def test_order_to_end_early_is_for_owners_that_know_all_of_their_list(crawl: CrawlDir, tmp_path: Path) -> None:
     segment = segment_of(crawl, ["http://a.example/"], lists=1)
-    files = {"robots": tmp_path / "robots.sqlite", "holds": tmp_path / "holds.sqlite"}
-    with FetchCoordinator(segment, lists=1, partition="host", lease=0.2, grace=0.1, **files) as made:
+    robots, holds = tmp_path / "robots.sqlite", tmp_path / "holds.sqlite"
+    with FetchCoordinator(segment, lists=1, partition="host", lease=0.2, grace=0.1, robots=robots, holds=holds) as made:
 
         def link() -> DriverLink:
             return DriverLink(("127.0.0.1", made.port), made.secret, 0)

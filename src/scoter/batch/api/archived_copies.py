@@ -12,7 +12,7 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.lookup import url_rows
-from scoter.batch.crawldir.segment import Segment, segment_sources
+from scoter.batch.crawldir.segment import Segment, SegmentSources
 from scoter.batch.jobs.readseg import ArchivedContent, archived_content, fetched_last
 from scoter.batch.urls.seeds import with_scope
 from scoter.config import Config
@@ -113,6 +113,6 @@ def _was_fetched(crawl: CrawlDir, url: Url) -> bool:
 def _archived_rows(url: Url, segments: Sequence[Segment]) -> Iterator[tuple[Segment, Mapping[str, Any]]]:
     """Yield the last fetch of a URL in each segment that has a copy of it or knows its redirect."""
     for segment in segments:
-        row = max(url_rows(segment_sources([segment]).fetch, url), key=fetched_last, default=None)
+        row = max(url_rows(SegmentSources([segment]).fetch, url), key=fetched_last, default=None)
         if row is not None and (row["redirect_to"] or (row["warc_file"] and row["http_status"] != _NOT_MODIFIED)):
             yield segment, row

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import scoring_columns
 from scoter.batch.crawldir.export import iter_rows
-from scoter.batch.crawldir.segment import Segment, segment_sources
+from scoter.batch.crawldir.segment import Segment, SegmentSources
 from scoter.config import Config
 from scoter.core.document import CrawledPage, Inlink
 from scoter.core.metadata import PageMetadata
@@ -129,7 +129,7 @@ class _SegmentPages:
         self._sources = sources
         self._known = known
         self._outlinks = outlinks
-        self._stored = segment_sources([segment])
+        self._stored = SegmentSources([segment])
         self._texts = source_of(self._stored.parse_text, ("url", "part_of", "text", "main_text"))
         self._places = _groups(self._texts.files)
 

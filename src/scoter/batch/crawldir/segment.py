@@ -21,16 +21,15 @@ others valid; when pages are parsed separately, the part of ``parse_data`` does.
 from __future__ import annotations
 
 import shutil
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from scoter.batch.crawldir import schemas
@@ -353,40 +352,59 @@ class Segment:
             LeaseView(self.path.client, (self.path / LOCK).key, token).check()
 
 
-class SegmentSources(Struct, frozen=True, kw_only=True):
-    """The valid parts of one or more segments, as sources."""
-
-    generate: TableSource
-    fetch: TableSource
-    parse_data: TableSource
-    parse_text: TableSource
-    links: TableSource
-
-
-def segment_sources(segments: Sequence[Segment], extra: Sequence[Column] = ()) -> SegmentSources:
-    """Return the valid parts of segments.
+class SegmentSources:
+    """The valid parts of one or more segments, as sources. The parts of a table are listed when first needed.
 
     While a segment is being fetched, a part of another table is valid if ``crawl_fetch`` has a part of that name; if
     pages are parsed later, ``parse_data`` must have one.
     """
-    files: defaultdict[str, list[str]] = defaultdict(list)
-    for segment in segments:
-        fetch, data = segment.crawl_fetch().files, segment.parse_data().files
-        valid = data if segment.is_fetched else _named(data, fetch)
-        files["generate"] += segment.crawl_generate().files
-        files["fetch"] += fetch
-        files["data"] += valid
-        made = {PurePath(each).name: each for each in segment.main_text().files}
-        made |= {PurePath(each).name: each for each in segment.main_text(markdown=True).files}
-        files["text"] += (made.get(PurePath(each).name, each) for each in _named(segment.parse_text().files, valid))
-        files["links"] += _named(segment.crawl_parse().files, valid)
-    return SegmentSources(
-        generate=_source(files["generate"], schemas.CRAWL_GENERATE, extra),
-        fetch=_source(files["fetch"], schemas.CRAWL_FETCH, extra),
-        parse_data=_source(files["data"], schemas.PARSE_DATA),
-        parse_text=_source(files["text"], schemas.PARSE_TEXT),
-        links=_source(files["links"], schemas.CRAWL_PARSE, extra),
-    )
+
+    def __init__(self, segments: Sequence[Segment], extra: Sequence[Column] = ()) -> None:
+        self._segments = segments
+        self._extra = extra
+
+    @cached_property
+    def generate(self) -> TableSource:
+        files = [file for segment in self._segments for file in segment.crawl_generate().files]
+        return _source(files, schemas.CRAWL_GENERATE, self._extra)
+
+    @cached_property
+    def fetch(self) -> TableSource:
+        return _source(chain.from_iterable(self._fetched), schemas.CRAWL_FETCH, self._extra)
+
+    @cached_property
+    def parse_data(self) -> TableSource:
+        return _source(chain.from_iterable(self._parsed), schemas.PARSE_DATA)
+
+    @cached_property
+    def parse_text(self) -> TableSource:
+        files: list[str] = []
+        for segment, valid in zip(self._segments, self._parsed, strict=True):
+            made = {PurePath(each).name: each for each in segment.main_text().files}
+            made |= {PurePath(each).name: each for each in segment.main_text(markdown=True).files}
+            files += (made.get(PurePath(each).name, each) for each in _named(segment.parse_text().files, valid))
+        return _source(files, schemas.PARSE_TEXT)
+
+    @cached_property
+    def links(self) -> TableSource:
+        files = (
+            _named(segment.crawl_parse().files, valid)
+            for segment, valid in zip(self._segments, self._parsed, strict=True)
+        )
+        return _source(chain.from_iterable(files), schemas.CRAWL_PARSE, self._extra)
+
+    @cached_property
+    def _fetched(self) -> list[Sequence[str]]:
+        return [segment.crawl_fetch().files for segment in self._segments]
+
+    @cached_property
+    def _parsed(self) -> list[Sequence[str]]:
+        found: list[Sequence[str]] = []
+        for number, segment in enumerate(self._segments):
+            fetched = None if segment.is_fetched else self._fetched[number]  # listed before the pages
+            files = segment.parse_data().files
+            found.append(files if fetched is None else _named(files, fetched))
+        return found
 
 
 def _named(files: Iterable[str], like: Iterable[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.schemas import TIME
-from scoter.batch.crawldir.segment import Segment, segment_sources
+from scoter.batch.crawldir.segment import Segment, SegmentSources
 from scoter.batch.hosts.crawldb_facts import save_hosts
 from scoter.batch.hosts.histograms import bin_of
 from scoter.engine import Engine, TableSource, source_of
@@ -39,7 +39,7 @@ _MOST_HOPS = 5
 
 def fetch_rows(engine: Engine, segments: Sequence[Segment]) -> Rows:
     """Return the requests of segments."""
-    rows = engine.read(source_of(segment_sources(segments).fetch, _COLUMNS))
+    rows = engine.read(source_of(SegmentSources(segments).fetch, _COLUMNS))
     return rows.filter(rows.host.notnull() & (rows.host != "") & (rows.status != schemas.DEFERRED))
 
 

@@ -26,7 +26,7 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.changes import is_incremental, stored_rows
 from scoter.batch.crawldir.crawldb import open_crawldb, scoring_columns
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import segment_sources
+from scoter.batch.crawldir.segment import SegmentSources
 from scoter.batch.jobs.compact import settle
 from scoter.batch.urls.domains import host_domains
 from scoter.config import Config
@@ -214,7 +214,7 @@ def _simhashes(engine: Engine, crawl: CrawlDir) -> Rows:
     """Return the newest simhash of every page."""
     found = []
     for number, segment in enumerate(crawl.all_segments()):
-        rows = engine.read(segment_sources([segment]).parse_data).select("url", "simhash")
+        rows = engine.read(SegmentSources([segment]).parse_data).select("url", "simhash")
         found.append(rows.filter(rows.simhash.notnull()).mutate(segment=ibis.literal(number, "int32")))
     if not found:
         raise UserError("there are no segments", where=str(crawl.segments))

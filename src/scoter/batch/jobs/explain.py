@@ -18,7 +18,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import json_value
 from scoter.batch.crawldir.lookup import find_rows, has_host, url_rows
 from scoter.batch.crawldir.schemas import DEFERRED, datum_of
-from scoter.batch.crawldir.segment import Segment, SegmentSources, segment_sources
+from scoter.batch.crawldir.segment import Segment, SegmentSources
 from scoter.batch.fetchlists.traps import suspected_trap
 from scoter.batch.hosts.robots import robots_verdict
 from scoter.batch.urls.refusals import FOR_OWN_HOSTS, Remedy, is_outdated, remedy
@@ -96,7 +96,7 @@ class _CrawlTables:
     def __init__(self, crawl: CrawlDir, config: Config, stack: ExitStack) -> None:
         self.extra = scoring_columns(config)
         self.segments: Sequence[tuple[Segment, SegmentSources]] = [
-            (segment, segment_sources([segment], self.extra)) for segment in crawl.all_segments()
+            (segment, SegmentSources([segment], self.extra)) for segment in crawl.all_segments()
         ]
         self.crawldb = self.linkdb = None
         if table_exists(crawl.crawldb):

@@ -28,7 +28,7 @@ from scoter.batch.crawldir.crawldb import TableSnapshot, indexdb_snapshot, linkd
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import iter_rows
 from scoter.batch.crawldir.pages import PageSources, crawled_pages, owner_of
-from scoter.batch.crawldir.segment import Segment, segment_sources
+from scoter.batch.crawldir.segment import Segment, SegmentSources
 from scoter.batch.main_text.job import MainTextProgress, make_main_text
 from scoter.config import Config
 from scoter.core.datum import DbStatus, short_name
@@ -209,7 +209,7 @@ def _best_parses(engine: Engine, segments: Sequence[Segment], *, skip_noindex: b
     found = []
     for segment in segments:
         rows = engine.read(
-            source_of(segment_sources([segment]).parse_data, ("url", "key", "parse_status", "part_of", "noindex"))
+            source_of(SegmentSources([segment]).parse_data, ("url", "key", "parse_status", "part_of", "noindex"))
         )
         rows = rows.filter(rows.parse_status == "success")
         owner = owner_of(rows)

@@ -35,7 +35,6 @@ from scoter.batch.crawldir.segment import (
     SegmentInfo,
     SegmentOrigin,
     SegmentSources,
-    segment_sources,
 )
 from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
 from scoter.config import Config
@@ -177,7 +176,7 @@ class _SegmentMerge:
     ) -> None:
         self._engine = engine
         self._segments = segments
-        self._counted = [segment_sources([each], extra) for each in segments]
+        self._counted = [SegmentSources([each], extra) for each in segments]
         self._extra = extra
         self._chains = chains
         self._filters = filters

@@ -22,7 +22,7 @@ from scoter.batch.crawldir.directory import CrawlDir, applied_segments
 from scoter.batch.crawldir.export import iter_rows, json_value, text_value
 from scoter.batch.crawldir.lookup import find_rows, url_rows
 from scoter.batch.crawldir.schemas import DEFERRED
-from scoter.batch.crawldir.segment import Segment, segment_sources
+from scoter.batch.crawldir.segment import Segment, SegmentSources
 from scoter.config import Config
 from scoter.core.datum import EPOCH
 from scoter.core.display import size
@@ -125,7 +125,7 @@ def find_entries(
     wanted = canonical(url)
     extra = scoring_columns(config)
     for segment in segments:
-        parts = segment_sources([segment], extra)
+        parts = SegmentSources([segment], extra)
         generate = next(url_rows(parts.generate, wanted), None)
         fetch = max(url_rows(parts.fetch, wanted), key=fetched_last, default=None)
         page, text = _own(url_rows(parts.parse_data, wanted)), _own(url_rows(parts.parse_text, wanted))
@@ -216,7 +216,7 @@ def entries(
 
     Each table is sorted by URL, and they are merged.
     """
-    parts = segment_sources([segment], scoring_columns(config))
+    parts = SegmentSources([segment], scoring_columns(config))
     sources = {
         "generate": (parts.generate, wanted.generate),
         "fetch": (parts.fetch, wanted.fetch or wanted.content),

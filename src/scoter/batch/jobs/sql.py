@@ -15,7 +15,7 @@ import pyarrow as pa
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import segment_sources
+from scoter.batch.crawldir.segment import SegmentSources
 from scoter.batch.fetchlists.traps import trap_names
 from scoter.batch.graph.views import VIEWS as GRAPH_VIEWS
 from scoter.batch.graph.views import add_graph_views
@@ -76,7 +76,9 @@ def _make_views(crawl: CrawlDir, stack: ExitStack, query: str | None, connection
         return query is None or any(name in query for name in names)
 
     if isinstance(crawl.path, StorePath):
-        connection.register_filesystem(crawl.path.client.fsspec)
+        from scoter.store.objects.query_files import QueryFiles  # fsspec is slow to import, and most crawls are local
+
+        connection.register_filesystem(QueryFiles(crawl.path.client))
     applied: Sequence[str] = ()
     files: list[str] = []
     for name, path, schema in (("crawldb", crawl.crawldb, schemas.CRAWLDB), ("linkdb", crawl.linkdb, schemas.LINKDB)):
@@ -110,7 +112,7 @@ def _make_views(crawl: CrawlDir, stack: ExitStack, query: str | None, connection
 
 def _segment_views(connection: Any, crawl: CrawlDir, has: Callable[[str], bool]) -> Iterator[str]:
     """Create the views of what segments contain, and yield the files behind them."""
-    parts = segment_sources(crawl.all_segments())
+    parts = SegmentSources(crawl.all_segments())
     for name, source in (("fetches", parts.fetch), ("outlinks", parts.links)):
         if has(name):
             add_view(connection, name, view_query(connection, source.files, source.schema, _SEGMENT))

@@ -23,7 +23,7 @@ from typing import Final
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import CrawlDir
-from scoter.batch.crawldir.segment import segment_sources
+from scoter.batch.crawldir.segment import SegmentSources
 from scoter.batch.site.tables import SITE_CHECKS, SITE_LINKS, SITE_PAGES, SITE_STYLES, SITE_URLS, SiteFolder
 from scoter.core.url import canonical
 from scoter.engine.sql import quoted
@@ -73,7 +73,7 @@ _WHY: Final = f"""CASE
 def make_state(work: SqlWorkspace, crawl: CrawlDir, starts: Sequence[str] = ()) -> None:
     """Make the tables; ``starts`` are the start pages, by default the seeds, or else the root pages of all hosts."""
     folder = SiteFolder(crawl)
-    fetches = segment_sources(crawl.all_segments()).fetch
+    fetches = SegmentSources(crawl.all_segments()).fetch
     work.run(f"CREATE MACRO host_of(url) AS {HOST.format('url')}")
     work.files("fetches", fetches.files, schemas.CRAWL_FETCH)
     work.files("read_pages", folder.files("pages-"), SITE_PAGES)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.changes import KeySpans
-from scoter.batch.crawldir.segment import Segment, segment_sources
+from scoter.batch.crawldir.segment import Segment, SegmentSources
 from scoter.batch.update import links
 from scoter.batch.update.links import columns_of_links, redirects_of, schema_of_redirects
 from scoter.batch.urls.chains import DERIVED, UrlChains, rewrite_urls, url_changes
@@ -41,11 +41,11 @@ def update_sources(
     """Return the inputs by name; redirects are still among the fetches."""
     found = {CRAWLDB: crawldb}
     for number, segment in enumerate(segments):
-        parts = segment_sources([segment], extra)
+        parts = SegmentSources([segment], extra)
         found[f"{FETCH}{number}"] = parts.fetch
         columns = (*_PAGE_COLUMNS, "metadata") if parse_metadata else _PAGE_COLUMNS
         found[f"{PARSE}{number}"] = source_of(parts.parse_data, columns)
-    found[LINKS] = source_of(segment_sources(segments, extra).links, columns_of_links(extra, metadata=link_metadata))
+    found[LINKS] = source_of(SegmentSources(segments, extra).links, columns_of_links(extra, metadata=link_metadata))
     return found
 
 

@@ -37,10 +37,6 @@ class ObjectClient(Protocol):
         """Return the URL of an object."""
 
     @property
-    def fsspec(self) -> Any:
-        """The fsspec file system for reading."""
-
-    @property
     def filesystem(self) -> Any:
         """The Arrow file system for reading."""
 
@@ -49,6 +45,12 @@ class ObjectClient(Protocol):
 
     def get(self, key: str) -> StoredObject | None:
         """Return a small object, or ``None`` if it does not exist."""
+
+    def end(self, key: str, most: int) -> tuple[bytes, int] | None:
+        """Return the last bytes of an object and its size, or ``None`` if it does not exist."""
+
+    def range(self, key: str, start: int, until: int) -> bytes:
+        """Return some bytes of an object; fewer only where it ends."""
 
     def put(self, key: str, data: bytes, replaces: str | None = None) -> str:
         """Write a small object and return its version.

@@ -43,10 +43,6 @@ class FsspecClient:
         return str(self._fs.unstrip_protocol(key))
 
     @property
-    def fsspec(self) -> Any:
-        return self._fs
-
-    @property
     def filesystem(self) -> Any:
         import pyarrow.fs as arrow_fs
 
@@ -61,6 +57,14 @@ class FsspecClient:
                 return StoredObject(cast(bytes, self._fs.cat_file(key)), _UNKNOWN)
             except FileNotFoundError:
                 return None
+
+    def end(self, key: str, most: int) -> tuple[bytes, int] | None:
+        size = self.size(key)
+        return None if size is None else (self.range(key, max(0, size - most), size), size)
+
+    def range(self, key: str, start: int, until: int) -> bytes:
+        with store_errors("read the object", self.url(key)):
+            return cast(bytes, self._fs.cat_file(key, start=start, end=until))
 
     def put(self, key: str, data: bytes, replaces: str | None = None) -> str:
         with store_errors("write the object", self.url(key)):

@@ -8,6 +8,7 @@ without a response; so a conflict counts only if the object has another content 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import shutil
 import time
@@ -48,7 +49,6 @@ class S3Client:
         self._bucket = bucket
         self._options = dict(options)
         self._made: tuple[int, Any] | None = None
-        self._files: tuple[int, Any] | None = None
 
     def __repr__(self) -> str:
         return f"S3Client(s3://{self._bucket})"
@@ -57,32 +57,46 @@ class S3Client:
         return f"s3://{self._bucket}/{key}".rstrip("/")
 
     @property
-    def fsspec(self) -> Any:
-        if self._files is None or self._files[0] != os.getpid():
-            with self._errors("reach the store", ""):
-                import s3fs
-
-                self._files = os.getpid(), s3fs.S3FileSystem(**self._options)
-        return self._files[1]
-
-    @property
     def filesystem(self) -> Any:
         import pyarrow.fs as arrow_fs
 
-        return arrow_fs.PyFileSystem(arrow_fs.FSSpecHandler(self.fsspec))
+        from scoter.store.objects.query_files import QueryFiles
+
+        return arrow_fs.PyFileSystem(arrow_fs.FSSpecHandler(QueryFiles(self)))
 
     def arrow_path(self, key: str) -> str:
         return f"{self._bucket}/{key}".rstrip("/")
 
     def get(self, key: str) -> StoredObject | None:
+        found = self._read(key)
+        return None if found is None else StoredObject(found[0], _version(found[1]), _age(found[1]))
+
+    def end(self, key: str, most: int) -> tuple[bytes, int] | None:
+        found = self._read(key, Range=f"bytes=-{most}")
+        if found is None:
+            return None
+        data, answer = found
+        # "bytes 5-9/10"; a server that does not know ranges sends the whole object.
+        size = int(str(answer.get("ContentRange") or f"/{len(data)}").rpartition("/")[2])
+        return data, size
+
+    def range(self, key: str, start: int, until: int) -> bytes:
+        found = self._read(key, Range=f"bytes={start}-{until - 1}")
+        if found is None:
+            raise UserError("cannot read the object: it was removed", where=self.url(key))
+        data, answer = found
+        return data if answer.get("ContentRange") else data[start:until]
+
+    def _read(self, key: str, **given: str) -> tuple[bytes, Any] | None:
+        """Return the content of an object, or of a part of it, and what the server said about it."""
         with self._errors("read the object", key):
-            for attempt in range(1, _DOWNLOADS + 1):
-                found = self._found(self._client.get_object, Key=key)
+            for attempt in itertools.count(1):
+                found = self._found(self._client.get_object, Key=key, **given)
                 if found is None:
                     return None
                 try:
                     with closing(found["Body"]) as body:
-                        return StoredObject(body.read(), _version(found), _age(found))
+                        return body.read(), found
                 except Exception:  # the connection was closed before the end
                     if attempt == _DOWNLOADS:
                         raise
@@ -143,10 +157,10 @@ class S3Client:
             raise OSError("the connection was closed before the end of the object")
 
     def open(self, key: str) -> BinaryIO | None:
-        with self._errors("open the object", key):
-            if self._found(self._client.head_object, Key=key) is None:
-                return None
-            return cast(BinaryIO, self.fsspec.open(self.arrow_path(key), "rb"))
+        from scoter.store.objects.query_files import END, ObjectReader
+
+        found = self.end(key, END)
+        return None if found is None else cast(BinaryIO, ObjectReader(self, key, *found))
 
     def entries(self, folder: str) -> dict[str, int | None]:
         prefix = f"{folder}/" if folder else ""

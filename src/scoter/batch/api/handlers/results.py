@@ -35,7 +35,7 @@ from scoter.batch.crawldir.crawldb import open_linkdb, table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.export import json_value
 from scoter.batch.crawldir.lookup import find_rows, url_rows
-from scoter.batch.crawldir.segment import segment_sources
+from scoter.batch.crawldir.segment import SegmentSources
 from scoter.batch.jobs.explain import explain, explanation_facts, summarize
 from scoter.batch.jobs.readseg import SegmentEntry, find_entries
 from scoter.batch.main_text.page import page_main_text
@@ -141,7 +141,7 @@ async def list_outlinks(services: BatchServices, call: ApiRequest[None]) -> Hand
 def _outlinks(crawl: CrawlDir, query: LinksQuery) -> bytes:
     url, rows = canonical(query.url), []
     for segment in reversed(crawl.all_segments()):
-        rows = list(find_rows(segment_sources([segment]).links, {"source": url.text}))
+        rows = list(find_rows(SegmentSources([segment]).links, {"source": url.text}))
         if rows:
             break
     return _link_page(url.text, rows, query)
