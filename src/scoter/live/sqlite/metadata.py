@@ -24,7 +24,6 @@ from scoter.live.sqlite.health import DatabaseHealth
 MAPPED: Final = 256 * 2**20
 _SIGN: Final = 1 << 63
 _MICROSECOND: Final = timedelta(microseconds=1)
-_CHUNK: Final = 50
 # Not INSERT OR REPLACE: the trigger that counts rows would count it as a new row.
 _PUT: Final = """
 INSERT INTO urls (url, fetched, expires, value, stale, key) VALUES (?, ?, ?, ?, ?, ?)
@@ -45,7 +44,11 @@ _FROM: Final = ("FROM urls WHERE key = ? AND expires > ?", "FROM overflow WHERE 
 _ROW: Final = [f"SELECT url, value, fetched, expires, stale {table}" for table in _FROM]
 _LAST: Final = [query.replace("expires > ?", "expires + stale > ?") for query in _ROW]
 _VALUE: Final = [f"SELECT url, value {table}" for table in _FROM]
-_VALUES: Final = f"SELECT url, value FROM urls WHERE key IN ({', '.join('?' * _CHUNK)}) AND expires > ?"  # noqa: S608
+# One query for any number of keys. CROSS JOIN makes SQLite look up each key, in this order, instead of sorting them.
+_VALUES: Final = (
+    "SELECT urls.url, urls.value FROM json_each(?) AS asked CROSS JOIN urls ON urls.key = asked.value"
+    " WHERE urls.expires > ?"
+)
 
 
 def key_of(url: str) -> int:
@@ -96,14 +99,10 @@ class SqliteMetadataReader:
     async def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
         """Return the JSON of the records of at most 300 URLs."""
         now = to_micros(self._clock())
-        asked = set(urls)
-        keys = list({key_of(url) for url in asked})
-        found: dict[str, bytes] = {}
-        for start in range(0, len(keys), _CHUNK):
-            chunk = keys[start : start + _CHUNK]
-            chunk += chunk[-1:] * (_CHUNK - len(chunk))  # pad, so that one prepared statement serves any number of URLs
-            found |= [row for row in self._reader.all(_VALUES, (*chunk, now)) if row[0] in asked]
-        missing = asked.difference(found)
+        asked = dict.fromkeys(urls)
+        keys = str([key_of(url) for url in asked])
+        found: dict[str, bytes] = dict([row for row in self._reader.all(_VALUES, (keys, now)) if row[0] in asked])
+        missing = asked.keys() - found.keys() if len(found) < len(asked) else ()
         if missing and self._reader.one("SELECT 1 FROM overflow LIMIT 1"):
             found |= [row for url in missing if (row := self._reader.one(_VALUE[1], (url, now)))]
         return found
