@@ -12,7 +12,7 @@ from scoter.config.sections.live import WebSettings
 from scoter.http.asgi import App
 from scoter.http.protocol import QuickAnswer
 from scoter.http.refusals import RefusalCounter
-from scoter.http.server import HttpServer, listen_locally
+from scoter.http.server import KEEP_ALIVE, HttpServer, listen_locally
 
 WITHIN = 10.0
 
@@ -25,11 +25,12 @@ async def serving(
     limits: WebSettings = WebSettings(),  # noqa: B008  frozen
     note: RefusalCounter = lambda why: None,
     at_once: QuickAnswer | None = None,
+    keep_alive: int = KEEP_ALIVE,
 ) -> AsyncIterator[int]:
     """Serve an application until the block ends; yield its port, or 0 for a Unix socket."""
     opened = socket.create_server(("127.0.0.1", 0)) if path is None else listen_locally(path)
     port = 0 if path is not None else opened.getsockname()[1]
-    server = HttpServer(app, [opened], limits=limits, note=note, at_once=at_once)
+    server = HttpServer(app, [opened], limits=limits, note=note, at_once=at_once, keep_alive=keep_alive)
     running = asyncio.create_task(server.run())
     while not server.has_started:
         await asyncio.sleep(0)

@@ -101,3 +101,33 @@ async def test_quick_answer_has_the_headers_of_others() -> None:
                 await client.until(b"host ")
 
     assert heads[0] == heads[1]
+
+
+@pytest.mark.parametrize("target", [b"/quick", b"/slow"])
+async def test_connection_is_closed_when_it_has_been_idle_since_its_last_response(target: bytes) -> None:
+    loop = asyncio.get_running_loop()
+    async with serving(Echo(), at_once=quick, keep_alive=1) as port, connected(port) as client:
+        for pause in (0.0, 0.4):
+            await asyncio.sleep(pause)
+            client.say(b"GET %b HTTP/1.1\r\n%b\r\n" % (target, HOST))
+            await client.answer()
+        answered = loop.time()
+
+        assert await client.rest() == b""
+        assert loop.time() - answered > 0.9
+
+
+async def test_connection_stays_open_while_a_request_takes_longer_than_it_may_be_idle() -> None:
+    app = Echo()
+    app.go.clear()
+    async with serving(app, at_once=quick, keep_alive=1) as port, connected(port) as client:
+        for target in (b"/quick", b"/slow"):
+            client.say(b"GET %b HTTP/1.1\r\n%b\r\n" % (target, HOST))
+        await client.answer()
+        await asyncio.sleep(1.3)
+        app.go.set()
+
+        assert (await client.answer())[0] == 200
+        client.say(b"GET /quick HTTP/1.1\r\n%b\r\n" % HOST)
+        assert (await client.answer())[0] == 200
+        assert await client.rest() == b""

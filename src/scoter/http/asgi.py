@@ -135,8 +135,8 @@ def encode_reply(reply: ApiResponse, more: Fields = ()) -> bytes:
     >>> encode_reply(ApiResponse(status=304))
     b'HTTP/1.1 304 Not Modified\\r\\nx-content-type-options: nosniff\\r\\n\\r\\n'
     """
-    lines = [_STATUS_LINES[reply.status], *(b"%b: %b\r\n" % field for field in (*more, *_fields_of(reply)))]
-    return b"".join((*lines, b"\r\n", reply.body))
+    lines = [b"%b: %b\r\n" % field for field in (*more, *_fields_of(reply))]
+    return b"".join((_STATUS_LINES[reply.status], *lines, b"\r\n", reply.body))
 
 
 def _fields_of(reply: ApiResponse) -> list[tuple[bytes, bytes]]:

@@ -100,6 +100,7 @@ class LimitedProtocol(HttpToolsProtocol):
     _plain_head = b""  # a head that offered a protocol upgrade, without the offer
     _running: RequestResponseCycle | None = None
     _is_answered = False  # the request that is being received
+    _idle_since: float | None = None  # when the last response ended, if nothing has arrived since
 
     # The connection
 
@@ -118,6 +119,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._head.stop_timer()
         self._stall.end()
         self._late.end()
+        self._unset_keepalive_if_required()
         # With pipelined requests, uvicorn does not tell the running one that its client disconnected.
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
@@ -145,7 +147,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
         After an offer the parser would not parse a body as HTTP, so it gets the head again without the offer.
         """
-        self._unset_keepalive_if_required()
+        self._idle_since = None
         rest = memoryview(data)
         try:
             while rest:
@@ -163,6 +165,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         self._head.begin()
+        self._idle_since = None  # it may arrive in one piece with the request before
         self.url, self.headers, self.expect_100_continue = b"", [], False
 
     def on_url(self, url: bytes) -> None:
@@ -230,21 +233,20 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if self._is_answered:
             self._is_answered = False
-            super().on_response_complete()
+            self.server_state.total_requests += 1
+            self._await_next()
             return
         super().on_message_complete()
         if self._late.is_expected:
             self._late.end()
-            # What arrived after the response has cancelled uvicorn's own timer.
-            self.timeout_keep_alive_task = self.loop.call_later(
-                self.timeout_keep_alive, self.timeout_keep_alive_handler
-            )
+            self._await_next()
 
     def on_response_complete(self) -> None:
         if self._running is not None and self._running.more_body:
             self._late.begin()
         self._running = self.pipeline[-1][0] if self.pipeline else None
         super().on_response_complete()
+        self._idle_since = self.loop.time() if self._running is None else None
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -266,8 +268,25 @@ class LimitedProtocol(HttpToolsProtocol):
             response = HEAD_TOO_LARGE if is_large else WRONG_HOST if self._has_wrong_host else NOT_HTTP
         self._refuse("head_too_large" if is_large else "not_http", response)
 
+    def _await_next(self) -> None:
+        """Close the connection if it is idle for too long from now on."""
+        self._idle_since = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._start_idle_timer(self.timeout_keep_alive)
+
+    def _start_idle_timer(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
     def timeout_keep_alive_handler(self) -> None:
-        self._end()
+        # One timer serves many requests: at its end it looks at how long the connection has been idle.
+        self.timeout_keep_alive_task = None
+        if self._idle_since is None:
+            return  # a request is under way; its response starts a new timer
+        left = self._idle_since + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._start_idle_timer(left)
+        else:
+            self._end()
 
     def _too_slow(self) -> None:
         if self.transport.is_closing():

@@ -104,15 +104,14 @@ class Lookup:
         return Absence.PENDING if self._is_pending(url) else Absence.UNKNOWN
 
 
-def not_changed(reply: ApiResponse, headers: Fields | Mapping[bytes, bytes]) -> ApiResponse | None:
+def not_changed(reply: ApiResponse, headers: Fields) -> ApiResponse | None:
     """Return 304 if the client has this response already (RFC 9110 13.1.2), otherwise ``None``."""
-    fields = headers.items() if isinstance(headers, Mapping) else headers
-    asked = next((value for name, value in fields if name == b"if-none-match"), None)
-    if asked is None or reply.status != 200:
+    asked = [value for name, value in headers if name == b"if-none-match"]
+    if not asked or reply.status != 200:
         return None
     (etag,) = (value for name, value in reply.headers if name == b"etag")
-    listed = (each.strip().removeprefix(b"W/") for each in asked.split(b","))
-    return ApiResponse(status=304, headers=reply.headers) if asked.strip() == b"*" or etag in listed else None
+    listed = (each.strip().removeprefix(b"W/") for each in asked[0].split(b","))
+    return ApiResponse(status=304, headers=reply.headers) if asked[0].strip() == b"*" or etag in listed else None
 
 
 def canonical_text(text: str) -> str:

@@ -55,7 +55,7 @@ async def preview(services: Services, call: ApiRequest[None]) -> HandlerResult:
     reply = await services.lookup.one(url)
     if query.oembed and reply.status == 200:
         return await _with_oembed(services, reply)
-    return not_changed(reply, call.headers) or reply
+    return not_changed(reply, call.headers.items()) or reply
 
 
 def _is_fresh(value: bytes, now: datetime) -> bool:

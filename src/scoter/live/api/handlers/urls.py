@@ -45,7 +45,7 @@ async def look_up(services: Services, call: ApiRequest[None]) -> HandlerResult:
     if seconds and answer.status == 404:
         answer = await lookup.one(query.url)  # it may have been finished between the two reads
     if not seconds or not url or (answer.status != 202 and not is_outdated):
-        return not_changed(answer, call.headers) or answer
+        return not_changed(answer, call.headers.items()) or answer
     if waiters.is_full:
         return problem(503, "crowded", "Too many lookups are waiting.", retry_after=2)
     loop = asyncio.get_running_loop()
@@ -56,7 +56,7 @@ async def look_up(services: Services, call: ApiRequest[None]) -> HandlerResult:
     if is_forced(url):
         return lookup.without(url)
     answer = await lookup.one(url)
-    return not_changed(answer, call.headers) or answer
+    return not_changed(answer, call.headers.items()) or answer
 
 
 @route(
