@@ -74,6 +74,7 @@ class MessageReceiver:
         self._backlog_most = config.live.backlog
         self._domain_most = config.live.backlog_per_domain
         self._tenant_most = config.live.backlog_per_tenant
+        self._lowest_most = min(self._backlog_most, self._domain_most, self._tenant_most)
         self._delay = config.fetch.delay.total_seconds()
         self._intake = intake
         self._backlog = backlog
@@ -159,6 +160,8 @@ class MessageReceiver:
         """Return why URLs cannot be accepted now, or ``None``. An empty backlog accepts any message."""
         urls = found.urls
         waiting = self._backlog.waiting() + self._coming_in_all
+        if waiting + len(urls) <= self._lowest_most:  # no domain and no tenant can have more waiting than all together
+            return None
         if waiting and urls and waiting + len(urls) > self._backlog_most:
             return Overloaded(_LATER)
         if self._tenant_most < self._backlog_most:
