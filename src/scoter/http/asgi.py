@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, MutableMapping
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
@@ -135,15 +136,25 @@ def encode_reply(reply: ApiResponse, more: Fields = ()) -> bytes:
     >>> encode_reply(ApiResponse(status=304))
     b'HTTP/1.1 304 Not Modified\\r\\nx-content-type-options: nosniff\\r\\n\\r\\n'
     """
-    lines = [b"%b: %b\r\n" % field for field in (*more, *_fields_of(reply))]
-    return b"".join((_STATUS_LINES[reply.status], *lines, b"\r\n", reply.body))
+    lines = [b"%b: %b\r\n" % field for field in (*more, *reply.headers)]
+    return b"".join((_usual_lines(reply.status, reply.media_type, len(reply.body)), *lines, b"\r\n", reply.body))
+
+
+@lru_cache(maxsize=4_096)
+def _usual_lines(status: int, media_type: bytes, length: int) -> bytes:
+    """Return the first lines of a response: those that do not depend on its own headers."""
+    fields = _usual_fields(status, media_type, length)
+    return _STATUS_LINES[status] + b"".join(b"%b: %b\r\n" % field for field in fields)
 
 
 def _fields_of(reply: ApiResponse) -> list[tuple[bytes, bytes]]:
-    fields = [NOSNIFF, *reply.headers]
-    if reply.status not in (204, 304):  # RFC 9110 8.6: they have no content
-        fields += ((b"content-type", reply.media_type), (b"content-length", b"%d" % len(reply.body)))
-    return fields
+    return [*_usual_fields(reply.status, reply.media_type, len(reply.body)), *reply.headers]
+
+
+def _usual_fields(status: int, media_type: bytes, length: int) -> HeaderFields:
+    if status in (204, 304):  # RFC 9110 8.6: they have no content
+        return (NOSNIFF,)
+    return (NOSNIFF, (b"content-type", media_type), (b"content-length", b"%d" % length))
 
 
 async def send_head(send: Send, stream: ApiStream) -> None:
