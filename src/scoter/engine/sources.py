@@ -27,7 +27,7 @@ from scoter.store.objects.client import is_url
 from scoter.store.objects.copies import copied_file, local_file
 from scoter.store.objects.registry import client_of
 from scoter.store.tables import Defaults, PartSet, Table
-from scoter.store.tables.parquet import key_range
+from scoter.store.tables.parquet import key_range, write_batches
 from scoter.store.tables.replaced import POSITIONS, group_positions
 from scoter.store.tables.schema import missing
 
@@ -103,6 +103,15 @@ def local_source(source: TableSource) -> TableSource:
 def file_source(file: Path, schema: Any) -> TableSource:
     """Return one file, which has all columns of a schema, as a source."""
     return TableSource(files=(str(file),), schema=schema, defaults={})
+
+
+def arrow_source(table: Any, file: Path) -> TableSource:
+    """Write a small Arrow table to a temporary file, and return it as a source.
+
+    Unlike that of an ``ibis.memtable``, the query over it can be cached.
+    """
+    write_batches(file, table.schema, table.to_batches())
+    return file_source(file, table.schema)
 
 
 STORED_FILE, STORED_ROW = "stored_file", "stored_row"

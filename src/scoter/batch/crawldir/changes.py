@@ -15,7 +15,7 @@ from msgspec import Struct
 from scoter.config import Config
 from scoter.engine import Engine, TableSource, file_source, sources
 from scoter.engine.port import Rows
-from scoter.engine.sources import STORED_FILE, STORED_ROW, stored_name, survey, with_positions
+from scoter.engine.sources import STORED_FILE, STORED_ROW, arrow_source, stored_name, survey, with_positions
 from scoter.plugins.recorded import ibis
 from scoter.store.tables import Manifest
 from scoter.store.tables.replaced import POSITIONS
@@ -102,7 +102,8 @@ def save_positions(engine: Engine, file: Path, source: TableSource, folder: Path
 def write_positions(engine: Engine, rows: Rows, source: TableSource, file: Path) -> Path:
     """Write the positions of rows of a source to a file."""
     names = list(map(stored_name, source.files))
-    numbered = ibis.memtable(pa.table({"number": range(len(names)), "part": names}, schema=_NUMBERED))
+    parts = pa.table({"number": range(len(names)), "part": names}, schema=_NUMBERED)
+    numbered = engine.read(arrow_source(parts, file.with_name(f"parts-of-{file.name}")))
     found = rows.join(numbered, rows[STORED_FILE] == numbered.number)
     engine.save(found.select(part=found.part, row=found[STORED_ROW]), POSITIONS, file)
     return file

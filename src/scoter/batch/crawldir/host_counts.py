@@ -22,6 +22,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.schemas import DB_STATUSES
 from scoter.engine import Engine, source_of
 from scoter.engine.port import Rows
+from scoter.engine.sources import arrow_source
 from scoter.errors import UserError
 from scoter.plugins.recorded import ibis
 from scoter.store.disk import scratch_of_reader
@@ -73,14 +74,16 @@ def update_host_counts(crawl: CrawlDir, engine: Engine, before: int, replaced: R
             return
         source = source_of(table, _READ)
         old, new = map(_counted, (replaced, engine.read(replace(source, files=added, changed=frozenset()))))
-        stored = ibis.memtable(counts)  # Spark ignores files whose names start with an underscore
-        if not _is_lower(engine, stored, old, new):
-            taken = old.mutate(**{name: -old[name] for name in _COUNTS}, best_score=ibis.null("float64"))
-            names = HOST_COUNTS.names
-            rows = ibis.union(stored.select(*names), taken.select(*names), new.select(*names))
-            sums = {name: rows[name].sum().cast("int64") for name in _COUNTS}
-            found = rows.group_by("host").agg(**sums, best_score=rows.best_score.max())
-            _store(crawl, engine, table, found.filter(found.urls > 0), most=0)
+        with scratch_of_reader(crawl.scratch, "hosts") as scratch:
+            # Spark ignores files whose names start with an underscore.
+            stored = engine.read(arrow_source(counts, scratch.path / "known.parquet"))
+            if not _is_lower(engine, stored, old, new):
+                taken = old.mutate(**{name: -old[name] for name in _COUNTS}, best_score=ibis.null("float64"))
+                names = HOST_COUNTS.names
+                rows = ibis.union(stored.select(*names), taken.select(*names), new.select(*names))
+                sums = {name: rows[name].sum().cast("int64") for name in _COUNTS}
+                found = rows.group_by("host").agg(**sums, best_score=rows.best_score.max())
+                _store(crawl, engine, table, found.filter(found.urls > 0), most=0)
 
 
 def _is_lower(engine: Engine, stored: Rows, old: Rows, new: Rows) -> bool:
