@@ -171,12 +171,27 @@ class _RecordFile:
                 self._flush()
 
     def _flush(self) -> None:
-        columns = columns_of(self._urls, self._data, self._names)
-        columns[SEED_NUMBER] = list(range(self.kept - len(self._urls) + 1, self.kept + 1))
-        columns[HAS_SCORE] = [has_score for has_score, _ in self._flags]
-        columns[HAS_INTERVAL] = [has_interval for _, has_interval in self._flags]
+        columns = {
+            "url": [url.text for url in self._urls],
+            "key": [url.key for url in self._urls],
+            "host": [url.host for url in self._urls],
+            **self._data_columns(),
+            SEED_NUMBER: range(self.kept - len(self._urls) + 1, self.kept + 1),
+            HAS_SCORE: [has_score for has_score, _ in self._flags],
+            HAS_INTERVAL: [has_interval for _, has_interval in self._flags],
+        }
         self._writer.write_batch(pa.RecordBatch.from_pydict(columns, schema=self._schema))
         self._urls, self._data, self._flags = [], [], []
+
+    def _data_columns(self) -> dict[str, Any]:
+        """Return the records without their URLs as columns. Most seeds have the same, which is converted once."""
+        distinct = {id(each): each for each in self._data}
+        places = dict(zip(distinct, range(len(distinct)), strict=True))
+        found = columns_of(distinct.values(), self._names)
+        schema = pa.schema([self._schema.field(name) for name in found])
+        batch = pa.RecordBatch.from_pydict(found, schema=schema)
+        batch = batch.take(pa.array([places[id(each)] for each in self._data], pa.int32()))
+        return dict(zip(schema.names, batch.columns, strict=True))
 
 
 class SeedRecords(_RecordFile):

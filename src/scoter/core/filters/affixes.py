@@ -113,8 +113,12 @@ class SuffixRules(Struct, frozen=True):
         return "no suffix matches" if found is None else f"line {self.suffixes.lines[found]}: {found}"
 
     def _found(self, url: Url) -> str | None:
-        text = url.path if self.path_only else url.text
-        return self.suffixes.end(text.lower() if self.ignore_case else text)
+        text = url.text.partition("?")[0] if self.path_only else url.text
+        found = self.suffixes.end(text.lower() if self.ignore_case else text)
+        if not self.path_only or (found is None and text.startswith("http")):
+            return found
+        # Where the path begins takes longer to find, few URLs have a suffix, and those of http always have a path.
+        return self.suffixes.end(url.path.lower() if self.ignore_case else url.path)
 
 
 def parse_suffixes(lines: Iterable[str], source: str) -> SuffixRules:
