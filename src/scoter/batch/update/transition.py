@@ -64,9 +64,11 @@ def outcomes(rows: Rows, now: Any, *, marks_failures: bool) -> Rows:
 def merge_records(rows: Rows, extra: Sequence[Column]) -> Rows:
     """Add the record before any rule: new values over known ones."""
     is_new = rows.old_url.isnull() & rows.f_url.isnull()
-    found = map_concat(rows.old_metadata, rows.f_metadata)
-    found = (rows.outcome == "success").ifelse(map_concat(found, rows.p_metadata), found)
-    touched = is_new.ifelse(rows.best_metadata, found)
+    # In steps: SQL has no names for parts of an expression, and repeating these took half of a small update.
+    rows = rows.mutate(known_metadata=map_concat(rows.old_metadata, rows.f_metadata))
+    with_page = map_concat(rows.known_metadata, rows.p_metadata)
+    found = ibis.cases((is_new, rows.best_metadata), (rows.outcome == "success", with_page), else_=rows.known_metadata)
+    rows = rows.mutate(known_metadata=found)
     return rows.mutate(
         status=rows.old_status.coalesce("unfetched"),
         fetch_time=rows.f_fetch_time.coalesce(rows.old_fetch_time),
@@ -75,7 +77,7 @@ def merge_records(rows: Rows, extra: Sequence[Column]) -> Rows:
         interval=rows.f_interval.coalesce(rows.old_interval),
         score=rows.f_score.coalesce(rows.old_score, rows.best_score),
         signature=rows.outcome.isin(ANSWERED).ifelse(rows.f_signature, rows.old_signature),
-        metadata=(rows.outcome == "none").ifelse(rows.old_metadata, map_without(touched, GENERATE_MARK)),
+        metadata=(rows.outcome == "none").ifelse(rows.old_metadata, map_without(rows.known_metadata, GENERATE_MARK)),
         **{
             name: is_new.ifelse(rows[f"best_{name}"], rows[f"f_{name}"].coalesce(rows[f"old_{name}"]))
             for name in schemas.column_names(extra)
