@@ -304,6 +304,21 @@ def read_footer(file: str) -> Any:
         return opened.metadata
 
 
+def may_have(source: TableSource, name: str) -> bool:
+    """Return whether a column may have a value that is not null, by what the footers of the files say."""
+    for file in source.files:
+        metadata = read_footer(file)
+        names = [metadata.schema.column(at).path for at in range(metadata.num_columns)]
+        if name not in names:
+            continue
+        for number in range(metadata.num_row_groups):
+            group = metadata.row_group(number)
+            statistics = group.column(names.index(name)).statistics
+            if statistics is None or not statistics.has_null_count or statistics.null_count < group.num_rows:
+                return True
+    return False
+
+
 def file_key_range(file: str) -> tuple[str | None, str | None]:
     """Return the lowest and the highest key of a file, if it has keys."""
     with open_parquet(file) as opened:

@@ -23,7 +23,7 @@ from scoter.core.datum import EPOCH
 from scoter.engine import Engine, TableSource, file_source, source_of
 from scoter.engine.port import Rows, save_source
 from scoter.engine.portable import NULL_MAP, first_rows, map_only, timestamp
-from scoter.engine.sources import STORED_FILE, STORED_ROW
+from scoter.engine.sources import STORED_FILE, STORED_ROW, may_have
 from scoter.plugins import Column
 from scoter.plugins.recorded import ibis
 
@@ -55,7 +55,9 @@ def with_redirects(
     """Return the inputs with redirect targets as a separate input, because each has its own key."""
     names = [f"{FETCH}{number}" for number in range(segments)]
     moved = [
-        redirects_of(engine.read(found[name]), extra, number) for number, name in enumerate(names) if found[name].files
+        redirects_of(engine.read(found[name]), extra, number)
+        for number, name in enumerate(names)
+        if may_have(found[name], "redirect_to")
     ]
     kept = dict(found)
     datum = [*schemas.DATUM.names, *schemas.column_names(extra)]
