@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
+import re
 import secrets
 import shutil
 import tempfile
@@ -38,7 +39,7 @@ from scoter.engine.sources import (
     sample_step,
     survey,
 )
-from scoter.engine.sql import cast_sql, emptied, filled, in_range_sql, quoted, range_number_sql, scan_sql
+from scoter.engine.sql import cast_sql, emptied, filled, in_range_sql, quoted, range_number_sql, scan_sql, with_sql
 from scoter.engine.types import type_names
 from scoter.errors import OutOfMemory
 from scoter.plugins.query_cache import QUERIES
@@ -91,6 +92,13 @@ _QUERIES: WeakKeyDictionary[Job, dict[Hashable, str]] = WeakKeyDictionary()
 """The queries of jobs by the columns of their inputs, for all engines of this process."""
 
 
+class _Scan(NamedTuple):
+    """A query that reads files, and the temporary file that it reads, if any."""
+
+    sql: str
+    file: Path | None = None
+
+
 class _RangeJob(NamedTuple):
     """A job that runs one key range at a time."""
 
@@ -123,10 +131,11 @@ class DuckDbEngine(Closing):
         self._ranges = ranges
         self._progress = progress
         self._numbers = itertools.count(1)
-        self._views: list[tuple[str, Path | None]] = []
+        self._scans: dict[str, _Scan] = {}
         self._type_names: dict[Any, Mapping[str, str]] = {}
-        # Nothing in an expression can look like the name of a view by chance, or on purpose.
+        # Nothing in an expression can look like the name of a scan by chance, or on purpose.
         self._prefix = f"t{secrets.token_hex(8)}_"
+        self._names = re.compile(rf'"({self._prefix}\d+_|{_INPUT}\w+)"')
         self._own = own = max(memory_limit - _OVERHEAD, memory_limit // 2)
         self._more_threads = 0 if threads else min(len(os.sched_getaffinity(0)), own // _MEMORY_PER_THREAD)
         self.connection = duckdb.connect(
@@ -154,7 +163,7 @@ class DuckDbEngine(Closing):
     def read(self, source: TableSource, *, positions: bool = False) -> Rows:
         source = replace(local_source(source), has_positions=positions)
         schema = source.columns
-        return self._view(schema, scan_sql(self._survey(source).uniform, self._types(schema), source.numbers()))
+        return self._scanned(schema, scan_sql(self._survey(source).uniform, self._types(schema), source.numbers()))
 
     def write(
         self, job: Job, inputs: Mapping[str, TableSource | datetime], new: NewVersion, *, replaced: Path | None = None
@@ -180,7 +189,7 @@ class DuckDbEngine(Closing):
         """Write one range; if it does not fit into memory, write its halves one after the other."""
         file = run.new.workspace / "range.parquet"
         try:
-            with self._temporary_views():
+            with self._temporary_scans():
                 query = self._query(run.job, run.surveys, scans, run.times)
                 row_bytes = max(each.row_bytes for each in run.surveys.values())
                 if run.replaced is not None:
@@ -237,7 +246,12 @@ class DuckDbEngine(Closing):
     ) -> int:
         progress = JobProgress(self._progress, 1)
         return self._copy(
-            self._compiled(rows)[0], schema, file, order, progress, compression="lz4" if is_temporary else "zstd"
+            self._with_scans(self._compiled(rows)[0]),
+            schema,
+            file,
+            order,
+            progress,
+            compression="lz4" if is_temporary else "zstd",
         )
 
     def batches(self, rows: Rows, size: int = BATCH) -> Iterator[Any]:
@@ -245,7 +259,7 @@ class DuckDbEngine(Closing):
         # Use a separate connection: another query on the same one would end this result.
         with translate_errors(self._folder), self.connection.cursor() as cursor:
             try:
-                for batch in read_batches(cursor.execute(sql).to_arrow_reader(size)):
+                for batch in read_batches(cursor.execute(self._with_scans(sql)).to_arrow_reader(size)):
                     yield cast_batch(batch, schema)
             finally:
                 with suppress(duckdb.Error):  # a reader that ended early may drop this after the engine was closed
@@ -302,24 +316,24 @@ class DuckDbEngine(Closing):
     def _query(
         self, job: Job, surveys: Mapping[str, SourceSurvey], scans: Mapping[str, str], times: Mapping[str, datetime]
     ) -> str:
-        """Return the query of a job over views with fixed names; it is cached if possible."""
+        """Return the query of a job over scans with fixed names; it is cached if possible."""
         for name, time in times.items():
             self._run(f"CREATE OR REPLACE MACRO {_INPUT}{name}() AS CAST({quoted(time.isoformat())} AS TIMESTAMPTZ)")
         for name, scan in scans.items():
-            self._create(_INPUT + name, scan)
+            self._scans[_INPUT + name] = _Scan(scan)
         columns = tuple((name, tuple(self._types(each.source.columns).items())) for name, each in surveys.items())
         key = (columns, *times)
         known = _QUERIES.setdefault(job, {})
         if key not in known:
-            before = len(self._views)
+            before = len(self._scans)
             tables = {
                 name: self._table(_INPUT + name, each.source.columns, is_fixed=True) for name, each in surveys.items()
             }
             query, _ = self._compiled(job({**tables, **{name: named_timestamp(_INPUT + name) for name in times}}))
-            if len(self._views) > before:
-                return query  # it reads a view that was created for this run only
+            if len(self._scans) > before:
+                return self._with_scans(query)  # it reads rows that were stored for this run only
             known[key] = query
-        return known[key]
+        return self._with_scans(known[key])
 
     def _types(self, schema: Any) -> Mapping[str, str]:
         """Return the columns of a schema with their DuckDB types."""
@@ -328,13 +342,13 @@ class DuckDbEngine(Closing):
             known = self._type_names[schema] = type_names(schema)
         return known
 
-    def _view(self, schema: Any, sql: str, file: Path | None = None) -> Rows:
+    def _scanned(self, schema: Any, sql: str, file: Path | None = None) -> Rows:
         name = self._new_name()
-        self._create(name, sql, file)
+        self._scans[name] = _Scan(sql, file)
         return self._table(name, schema)
 
     def _table(self, name: str, schema: Any, *, is_fixed: bool = False) -> Rows:
-        """Return a view as an expression; its columns are passed in, since Ibis would query DuckDB for them."""
+        """Return a scan as an expression; its columns are passed in, since Ibis would query DuckDB for them."""
         types = self._types(schema)
         return table(name, types, is_fixed=is_fixed, make=lambda: self._compiler.table(name, types))
 
@@ -345,23 +359,23 @@ class DuckDbEngine(Closing):
 
         return DuckDbCompiler(self.connection)
 
-    def _create(self, name: str, sql: str, file: Path | None = None) -> None:
-        self._run(f"CREATE VIEW {name} AS {sql}")
-        self._views.append((name, file))
+    def _with_scans(self, sql: str) -> str:
+        """Return a query with the scans that it names. Planning takes less time than with views of them."""
+        names = dict.fromkeys(name for name in self._names.findall(sql) if name in self._scans)
+        return with_sql({name: self._scans[name].sql for name in names}, sql)
 
     @contextmanager
-    def _temporary_views(self) -> Iterator[None]:
-        """Drop the views created inside the context, with their files."""
-        before = len(self._views)
+    def _temporary_scans(self) -> Iterator[None]:
+        """Forget the scans added inside the context, and remove their files."""
+        before = len(self._scans)
         try:
             yield
         finally:
-            while len(self._views) > before:
-                name, file = self._views.pop()
-                with suppress(duckdb.Error, OSError):  # leftovers are removed with the engine's folder
-                    self.connection.execute(f"DROP VIEW {name}")
-                    if file is not None:
-                        file.unlink()
+            while len(self._scans) > before:
+                _, scan = self._scans.popitem()
+                if scan.file is not None:
+                    with suppress(OSError):  # leftovers are removed with the engine's folder
+                        scan.file.unlink()
 
     def _copy(
         self,
@@ -407,11 +421,11 @@ class DuckDbEngine(Closing):
         if query is not None and known is not None:
             sql = filled(known["sql"], known["token"], [each.name for each in query.tables], query.times)
             return sql, pa.ipc.read_schema(pa.py_buffer(b64decode(known["schema"])))
-        views, token = len(self._views), secrets.token_hex(8)
+        scans, token = len(self._scans), secrets.token_hex(8)
         times = () if query is None else query.times
         sql, schema = self._compiler.compile(real(rows), self._store_batches, times, token)
         names = [] if query is None else [each.name for each in query.tables]
-        if query is not None and len(self._views) == views:  # otherwise it reads a view that only this run has
+        if query is not None and len(self._scans) == scans:  # otherwise it reads rows that only this run has
             encoded = b64encode(schema.serialize().to_pybytes()).decode()
             QUERIES.put(query.digest, {"sql": emptied(sql, token, names), "token": token, "schema": encoded})
         return filled(sql, token, names, times), schema
@@ -420,7 +434,7 @@ class DuckDbEngine(Closing):
         """Write record batches to a temporary file and return its rows."""
         file = self._folder / f"{self._new_name()}.parquet"
         write_batches(file, schema, batches)
-        return self._view(schema, scan_sql([UniformFiles((str(file),))], self._types(schema)), file)
+        return self._scanned(schema, scan_sql([UniformFiles((str(file),))], self._types(schema)), file)
 
     def _new_name(self) -> str:
         return f"{self._prefix}{next(self._numbers)}_"

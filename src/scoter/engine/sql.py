@@ -41,6 +41,18 @@ def cast_sql(inner: str, types: Mapping[str, str], *, rest: bool = False) -> str
     return f"SELECT {columns} FROM ({inner})"
 
 
+def with_sql(named: Mapping[str, str], sql: str) -> str:
+    """Return a query with other queries that it names as tables.
+
+    >>> with_sql({"t": "SELECT 1 AS x"}, "WITH u AS (SELECT 2 AS x) SELECT * FROM t, u")
+    'WITH t AS NOT MATERIALIZED (SELECT 1 AS x), u AS (SELECT 2 AS x) SELECT * FROM t, u'
+    """
+    if not named:
+        return sql
+    added = ", ".join(f"{name} AS NOT MATERIALIZED ({each})" for name, each in named.items())
+    return f"WITH {added}, {sql.removeprefix('WITH ')}" if sql.startswith("WITH ") else f"WITH {added} {sql}"
+
+
 def scan_sql(
     uniform: Sequence[UniformFiles], types: Mapping[str, str], positions: Mapping[str, int] | None = None
 ) -> str:
