@@ -129,7 +129,7 @@ QUERIES = {  # and the most requests that each may take, after three rounds of t
 
 def test_commands_that_ask_make_few_requests(store: StoreProxy, url: str, server: SimServer) -> None:
     run_crawl(url, server)
-    asked = {
+    asked: dict[tuple[str, ...], int] = {
         **{("sql", url, query): most for query, most in QUERIES.items()},
         ("readdb", url, "--stats"): 12,
         ("readdb", url, "--url", server.web.seeds()[0]): 15,
