@@ -4,7 +4,6 @@ Nothing here opens a file or a socket, reads the clock or draws random numbers, 
 and tested over its whole range. An import contract enforces this.
 
 - ``url``             URLs in canonical form
-- ``url_parts``       the record of a canonical URL
 - ``domain``          hosts and registered domains
 - ``addresses``       which IP addresses are public
 - ``extract``         finds URLs in running text
@@ -22,7 +21,6 @@ and tested over its whole range. An import contract enforces this.
 - ``document``        documents for search indexes
 - ``metadata``        what a page says about itself
 - ``robots``          robots.txt rules
-- ``robots_records``  the records of ``robots``
 - ``robots_cache``    the robots.txt cache that processes share
 - ``filters/``        the rules of the URL filters
 - ``normalizers/``    the rules of the URL normalisers

@@ -13,9 +13,9 @@ from datetime import timedelta
 from html import unescape
 from typing import Final, Literal
 
+from msgspec import Struct
 from protego import Protego
 
-from scoter.core.robots_records import RobotsRule, Verdict
 from scoter.core.url import Url
 
 LIMIT: Final = 500 * 1024  # RFC 9309 2.5: the minimum that must be parsed
@@ -51,6 +51,24 @@ _FIELDS: Final[dict[str, Field]] = {name: field for field, names in _SPELLINGS.i
 # Longest names first: "user-agents" is not "user-agent" and a rest.
 _WITHOUT_COLON: Final = re.compile(f"({'|'.join(sorted(_FIELDS, key=len, reverse=True))})[ \\t]+(.+)", re.IGNORECASE)
 _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+
+
+class RobotsRule(Struct, frozen=True):
+    """An ``Allow`` or ``Disallow`` line with its line number."""
+
+    allow: bool
+    path: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {'Allow' if self.allow else 'Disallow'}: {self.path}"
+
+
+class Verdict(Struct, frozen=True):
+    """Whether a URL may be fetched, and why."""
+
+    allowed: bool
+    why: str
 
 
 class Robots:

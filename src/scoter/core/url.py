@@ -15,9 +15,9 @@ from functools import lru_cache
 from typing import Final
 
 import ada_url
+from msgspec import Struct
 
 from scoter.core.domain import registered_domain, reversed_host
-from scoter.core.url_parts import AUTHORITY_END, Url
 from scoter.errors import UrlError
 
 __all__ = ["Url", "canonical", "host_of", "join", "queue_key", "stored_url", "typed_url"]
@@ -41,7 +41,70 @@ _PLAIN_URL: Final = re.compile(f"(https?://[a-z0-9.-]+(?::[0-9]+)?)({_PLAIN})")
 _PLAIN_ORIGIN: Final = re.compile(r"https?://(?:[a-z0-9-]+\.)*[a-z][a-z0-9-]*")
 # A host name with a dot or an IPv4 address, with nothing that could be another scheme before it.
 _BARE: Final = re.compile(r"\s*[^\s/?#:@\\\[\]]+\.[^\s/?#:@\\\[\]]+(?::[0-9]{1,5})?(?:[/?#]|\s*\Z)")
+_AUTHORITY_END: Final = re.compile("[/?]")  # of a canonical URL
 _CACHED: Final = 512  # characters; a data: URL may be megabytes long and must not fill the cache
+
+
+class Url(Struct, frozen=True, gc=False):
+    """A URL in canonical form, with its host and sort key.
+
+    >>> Url("http://example.com/b", "com,example)/b", "example.com")
+    Url('http://example.com/b')
+    """
+
+    text: str
+    key: str
+    host: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Url({self.text!r})"
+
+    @property
+    def scheme(self) -> str:
+        return self.text[: self.text.index(":")]
+
+    @property
+    def port(self) -> int | None:
+        """The port, or ``None`` for the default port of the scheme."""
+        end = self._host_end()
+        return int(self.text[end + 1 : self._authority_end(end)]) if self.text[end : end + 1] == ":" else None
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+    @property
+    def query(self) -> str:
+        """What follows the question mark, without it."""
+        return self.target.partition("?")[2]
+
+    @property
+    def target(self) -> str:
+        """Path and query, as in a request line."""
+        return self.text[self._authority_end(self._host_end()) :] or "/"
+
+    @property
+    def domain(self) -> str:
+        """The registered domain, or the host itself if it has none (an IP address, a bare name)."""
+        return registered_domain(self.host)
+
+    @property
+    def depth(self) -> int:
+        """The number of path segments: 0 for a site's root."""
+        return sum(1 for segment in self.path.split("/") if segment)
+
+    def _host_end(self) -> int:
+        # A canonical URL has no user name: the host follows directly.
+        return self.text.index("://") + 3 + len(self.host)
+
+    def _authority_end(self, host_end: int) -> int:
+        if self.text[host_end : host_end + 1] != ":":
+            return host_end
+        end = _AUTHORITY_END.search(self.text, host_end)
+        return end.start() if end else len(self.text)
 
 
 def canonical(text: str) -> Url:
@@ -229,7 +292,7 @@ def _split(href: str) -> Url | None:
 def _authority_end(href: str, start: int) -> int:
     if href.startswith(("http:", "https:")):
         return href.find("/", start)
-    found = AUTHORITY_END.search(href, start)  # others may lack a path, and have a slash in their query
+    found = _AUTHORITY_END.search(href, start)  # others may lack a path, and have a slash in their query
     return found.start() if found else len(href)
 
 

@@ -13,8 +13,8 @@ from scoter.batch.crawldir import schemas
 from scoter.batch.crawldir.directory import ROBOTS_CACHE, CrawlDir
 from scoter.batch.jobs.explain import Explanation, explain, summarize
 from scoter.config import load
+from scoter.core.robots import Verdict
 from scoter.core.robots_cache import StoredRobots
-from scoter.core.robots_records import Verdict
 from scoter.errors import UrlError
 from scoter.store.robots_cache import SqliteRobotsCache
 from scoter.store.tables import Table

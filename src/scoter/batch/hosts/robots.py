@@ -13,9 +13,8 @@ from scoter.batch.crawldir.directory import ROBOTS_CACHE, CrawlDir
 from scoter.config import Config
 from scoter.core.display import duration
 from scoter.core.domain import reversed_host
-from scoter.core.robots import Robots
+from scoter.core.robots import Robots, Verdict
 from scoter.core.robots_cache import StoredRobots
-from scoter.core.robots_records import Verdict
 from scoter.core.url import Url, canonical
 from scoter.engine import TableSource, file_source
 from scoter.errors import UrlError

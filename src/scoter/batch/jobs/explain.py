@@ -27,7 +27,7 @@ from scoter.config import Config
 from scoter.core.chain import Step, trace_filters, trace_normalize
 from scoter.core.datum import EPOCH, CrawlDatum, DbStatus, short_name
 from scoter.core.display import ago, count
-from scoter.core.robots_records import Verdict
+from scoter.core.robots import Verdict
 from scoter.core.schedule import last_fetch
 from scoter.core.url import Url, canonical
 from scoter.engine.sources import source_of
