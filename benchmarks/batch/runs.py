@@ -58,10 +58,10 @@ class Run(NamedTuple):
 def measured(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Cost:
     """Run a command to its end."""
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    own = {**os.environ, **(environment or {})}
+    own.pop("PYTHONDONTWRITEBYTECODE", None)  # with it, each process compiles what it imports
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env={**os.environ, **(environment or {})}
-        )
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=own)
         peaks, ended = [0.0], Event()
         sampler = Thread(target=_sample, args=(process.pid, peaks, ended))
         sampler.start()
