@@ -29,6 +29,12 @@ class CountingStore:
     def arrow_path(self, key: str) -> str:
         return f"bucket/{key}".rstrip("/")
 
+    def entries(self, folder: str) -> dict[str, int | None]:
+        below = (key.removeprefix(f"{folder}/") for key in self.objects if key.startswith(f"{folder}/"))
+        return {
+            name.partition("/")[0]: None if "/" in name else len(self.objects[f"{folder}/{name}"]) for name in below
+        }
+
     def end(self, key: str, most: int) -> tuple[bytes, int] | None:
         data = self.objects.get(key)
         if data is None:
@@ -63,6 +69,14 @@ def test_missing_object_does_not_exist() -> None:
     assert not files.exists("s3://bucket/part")
     with pytest.raises(FileNotFoundError):
         files.open("s3://bucket/part")
+
+
+def test_folders_are_listed() -> None:
+    files = files_of(CountingStore(**{"v1/part": b"12", "v1/more/part": b""}))
+
+    assert files.ls("bucket/v1/", detail=False) == ["bucket/v1/part", "bucket/v1/more"]
+    assert files.find("bucket/v1") == ["bucket/v1/more/part", "bucket/v1/part"]
+    assert [files.info(f"bucket/{name}")["type"] for name in ("v1", "v1/part")] == ["directory", "file"]
 
 
 def test_objects_are_not_written() -> None:

@@ -52,9 +52,10 @@ class QueryResult(Struct, frozen=True):
 class SqlSession:
     """A connection that can only read the views made for it."""
 
-    def __init__(self, connection: Any, ctrl_c: CtrlC) -> None:
+    def __init__(self, connection: Any, ctrl_c: CtrlC, names: Sequence[str] = ()) -> None:
         self._connection = connection
         self._ctrl_c = ctrl_c
+        self._names = names
 
     def views(self) -> list[SqlView]:
         """Return the tables that can be queried."""
@@ -122,7 +123,8 @@ class SqlSession:
                 f"the query needs more memory than it may use: {_message(failure).partition(chr(10))[0]}", hint=hint
             ) from failure
         except duckdb.CatalogException as failure:
-            hint = f"Tables: {', '.join(view.name for view in self.views())}."
+            names = self._names or [view.name for view in self.views()]
+            hint = f"Tables: {', '.join(names)}."
             raise UsageError(_message(failure), where="SQL", hint=hint) from failure
         except duckdb.PermissionException as failure:
             hint = "A query can read only the tables of this directory."
@@ -140,11 +142,17 @@ class SqlSession:
 
 @contextmanager
 def open_session(
-    make_views: Callable[[Any], Sequence[str]], *, spill: Path, memory_limit: int, spill_limit: int | None = None
+    make_views: Callable[[Any], Sequence[str]],
+    *,
+    spill: Path,
+    memory_limit: int,
+    spill_limit: int | None = None,
+    names: Sequence[str] = (),
 ) -> Iterator[SqlSession]:
     """Open a read-only session; ``make_views`` creates its views and returns the files behind them.
 
-    ``spill_limit`` is the size of its temporary files, most of the free disk space by default.
+    ``spill_limit`` is the size of its temporary files, most of the free disk space by default. ``names`` are the views
+    that an error lists, if not only those that were created.
     """
     config: dict[str, Any] = {
         "memory_limit": f"{memory_limit // 2**20}MiB",
@@ -162,7 +170,7 @@ def open_session(
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
         with watch_ctrl_c() as ctrl_c:
-            yield SqlSession(connection, ctrl_c)
+            yield SqlSession(connection, ctrl_c, names)
     finally:
         connection.interrupt()  # close() would wait for a query that Ctrl-C left running
         connection.close()

@@ -13,7 +13,7 @@ from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.segment import FETCHED
 from scoter.batch.graph.views import VIEWS as GRAPH_VIEWS
 from scoter.batch.hosts.columns import HIDDEN
-from scoter.batch.jobs.sql import sql
+from scoter.batch.jobs.sql import NAMES, sql
 from scoter.batch.site.tables import PROBLEMS
 from scoter.errors import UserError
 from scoter.plugins import Column
@@ -259,3 +259,15 @@ def test_damaged_part_of_a_segment_is_named_in_the_error(crawl: CrawlDir, left: 
         ask(crawl, "select count(*) as n from crawldb")
 
     assert Path(part).name in str(told.value)
+
+
+def test_error_lists_all_views_whatever_the_query_names(crawl: CrawlDir, tmp_path: Path) -> None:
+    with sql(crawl, memory_limit=2**28) as session:
+        assert {view.name for view in session.views()} == set(NAMES)
+
+    with (
+        sql(crawl, memory_limit=2**28, query="select * from crawldb, nowhere") as session,
+        pytest.raises(UserError) as failure,
+    ):
+        session.query("select * from crawldb, nowhere")
+    assert failure.value.hint == f"Tables: {', '.join(sorted(NAMES))}."

@@ -43,6 +43,7 @@ _SEGMENT = {"segment": "parse_path(_file)[-3]"}  # .../SEGMENT/table/part.parque
 
 # Queries that contain one of these may list the views.
 _TEXTS = ("text", "main_text", "markdown", "main_text_kept", "main_text_doubtful")
+NAMES = ("crawldb", "linkdb", "hosts", "fetches", "outlinks", "pages", "segments", "problems", "traps", *GRAPH_VIEWS)
 _CATALOGUES = ("information_schema", "duckdb_", "pg_", "sqlite_", "show", "describe", "pragma")
 
 
@@ -65,7 +66,9 @@ def sql(
     with ExitStack() as stack:
         spill = spill or stack.enter_context(scratch_of_reader(crawl.scratch, "sql")).path
         views = partial(_make_views, crawl, stack, None if is_all else text)
-        session = open_session(views, spill=spill, memory_limit=memory_limit, spill_limit=spill_limit)
+        session = open_session(
+            views, spill=spill, memory_limit=memory_limit, spill_limit=spill_limit, names=sorted(NAMES)
+        )
         yield stack.enter_context(session)
 
 

@@ -50,7 +50,21 @@ class QueryFiles(AbstractFileSystem):  # type: ignore[misc]
         return [path]
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        return {"name": path, "size": self.size(path), "type": "file"}
+        try:
+            return {"name": path, "size": self.size(path), "type": "file"}
+        except FileNotFoundError:
+            if not self.isdir(path):
+                raise
+        return {"name": path, "size": 0, "type": "directory"}
+
+    def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        """Return the files and folders in a folder."""
+        folder = path.rstrip("/")
+        found = [
+            {"name": f"{folder}/{name}", "size": size or 0, "type": "directory" if size is None else "file"}
+            for name, size in self._client.entries(self._key(folder)).items()
+        ]
+        return found if detail else [each["name"] for each in found]
 
     def size(self, path: str) -> int:
         return self._end(path)[1]
@@ -65,7 +79,7 @@ class QueryFiles(AbstractFileSystem):  # type: ignore[misc]
     isfile = exists
 
     def isdir(self, path: str) -> bool:
-        return False
+        return bool(self._client.entries(self._key(path.rstrip("/"))))
 
     def modified(self, path: str) -> datetime:
         """Return one time for all files, because they do not change."""
