@@ -68,6 +68,11 @@ class ServiceFolder(Struct, frozen=True):
         return self.run / "tally.sock"
 
     @property
+    def ready(self) -> Path:
+        """A file touched every few seconds while the service is ready: the health check of roles without a port."""
+        return self.run / "ready"
+
+    @property
     def secret_path(self) -> Path:
         return self.root / "webhook.secret"
 

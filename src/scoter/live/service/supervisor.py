@@ -41,6 +41,7 @@ _MOST_DOUBLINGS: Final = 10
 _STABLE_AFTER: Final = 10.0
 _GRACE: Final = 2.0  # seconds for a process to stop by itself
 _TRACEBACK_TIME: Final = 0.5  # seconds for a hanging process to write its traceback
+_MARK_EVERY: Final = 5.0
 _log = logging.getLogger(__name__)
 
 
@@ -178,6 +179,7 @@ class Supervisor:
     def __init__(self, plan: ServicePlan, listening: Sequence[socket.socket], ready: Callable[[], None]) -> None:
         """Each socket gets a lookup process, or an api process; ``ready`` is called when the service is ready."""
         self._ready = ready
+        self._mark = plan.folder.ready
         self._groups = process_groups(plan, listening)
         self._tasks: list[asyncio.Task[int]] = []
         self._stopping = asyncio.Event()
@@ -187,6 +189,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for sign in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(sign, self._stop)
+        self._remove_mark()  # of a service that was killed
         serving = asyncio.create_task(self._serve())
         stopping = asyncio.create_task(self._stopping.wait())
         await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -209,8 +212,25 @@ class Supervisor:
                 if not await _is_ready(process, task):
                     return _exit_code(task.result())
         self._ready()
-        ended, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        marking = asyncio.create_task(self._keep_mark())
+        try:
+            ended, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            marking.cancel()
+            self._remove_mark()
         return _exit_code(ended.pop().result())
+
+    async def _keep_mark(self) -> None:
+        """Touch the file that health checks look at, while all processes run."""
+        while True:
+            if all(process.pid is not None for process in chain.from_iterable(self._groups)):
+                with suppress(OSError):
+                    self._mark.touch()
+            await asyncio.sleep(_MARK_EVERY)
+
+    def _remove_mark(self) -> None:
+        with suppress(OSError):
+            self._mark.unlink(missing_ok=True)
 
     def _keep(self, process: SupervisedProcess) -> asyncio.Task[int]:
         task = asyncio.create_task(process.keep())
