@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from tests.deploy.containers import COMPOSE, KUBERNETES, PORT, ROOT
 
+from scoter import __version__
+from scoter.cli.serve import command as serve
 from scoter.config import load
 
-ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "build" / "schemas"  # of ``make test-manifests``
-COMPOSE = ROOT / "deploy" / "compose" / "compose.yaml"
-KUBERNETES = ROOT / "deploy" / "kubernetes" / "scoter.yaml"
 VERSION = "1.31"  # of Kubernetes
 ROLES = {"api", "pipeline", "worker"}
 
@@ -46,25 +46,92 @@ def settings_of(environment: dict[str, str]) -> list[str]:
     return [f"{names[name]}={value}" for name, value in environment.items()]
 
 
+def options_of(command: Sequence[str]) -> dict[str, Any]:
+    """Return the options of a container's command; the image's entry point is ``scoter``."""
+    name, *words = command
+    assert name == "serve"
+    return serve.make_context(name, list(words)).params
+
+
+def container_of(spec: dict[str, Any]) -> dict[str, Any]:
+    (found,) = spec["template"]["spec"]["containers"]
+    return dict(found)
+
+
+def not_restricted(pod: dict[str, Any]) -> Iterator[str]:
+    """Yield what Kubernetes' Pod Security Standard "restricted" does not allow in a pod, and a writable root.
+
+    https://kubernetes.io/docs/concepts/security/pod-security-standards/
+    """
+    whole = pod.get("securityContext", {})
+    for name in ("hostNetwork", "hostPID", "hostIPC"):
+        if pod.get(name):
+            yield name
+    for volume in pod.get("volumes", ()):
+        if not set(volume) - {"name"} <= {"configMap", "emptyDir", "persistentVolumeClaim", "projected", "secret"}:
+            yield f"volume {volume['name']}"
+    for container in [*pod.get("initContainers", ()), *pod["containers"]]:
+        own = {**whole, **container.get("securityContext", {})}
+        capabilities = own.get("capabilities", {})
+        if own.get("privileged") or own.get("allowPrivilegeEscalation") is not False:
+            yield "allowPrivilegeEscalation"
+        if own.get("runAsNonRoot") is not True or not own.get("runAsUser"):
+            yield "runAsNonRoot"
+        if own.get("seccompProfile", {}).get("type") not in ("RuntimeDefault", "Localhost"):
+            yield "seccompProfile"
+        if "ALL" not in capabilities.get("drop", ()) or capabilities.get("add", ()):
+            yield "capabilities"
+        if own.get("readOnlyRootFilesystem") is not True:
+            yield "readOnlyRootFilesystem"
+        if any("hostPort" in port for port in container.get("ports", ())):
+            yield "hostPort"
+
+
 def test_settings_of_compose_and_kubernetes_are_valid() -> None:
-    shared = dict(compose()["x-scoter"]["environment"], SCOTER_AGENT__NAME="bot")
-    assert load(overrides=settings_of(shared)).live.backend == "cluster"
+    shared = compose()["x-environment"] | compose()["x-cluster"]
+    shared = {name: "bot" if value.startswith("${AGENT_NAME") else value for name, value in shared.items()}
+    settings = settings_of({name: "" if value.startswith("$") else value for name, value in shared.items()})
+    assert load(overrides=settings).live.backend == "cluster"
     (configured,) = named("ConfigMap").values()
     found = load(overrides=settings_of(configured["data"]))
     assert (found.live.backend, found.kafka.security) == ("cluster", "sasl-tls")
 
 
-def test_compose_starts_every_role_and_only_workers_reach_the_web() -> None:
+def test_compose_starts_the_service_alone_or_with_a_profile_every_role() -> None:
     services = compose()["services"]
+    assert [name for name, each in services.items() if "profiles" not in each] == ["scoter"]
+    assert options_of(services["scoter"]["command"])["role"] == "all"
     for role in ROLES:
-        assert services[role]["command"][:4] == ["scoter", "serve", "--role", role]
+        assert services[role]["profiles"] == ["cluster"]
+        assert options_of(services[role]["command"])["role"] == role
+
+
+def test_only_workers_of_compose_reach_the_web() -> None:
+    services = {name: each for name, each in compose()["services"].items() if "profiles" in each}
     networks = compose()["networks"]
     assert set(networks) == {name for each in services.values() for name in each["networks"]}
     assert {name for name, each in networks.items() if each.get("internal")} == {"broker", "database"}
     assert [name for name, each in services.items() if "web" in each["networks"]] == ["worker"]
     assert "database" not in services["worker"]["networks"]
+
+
+def test_compose_waits_for_servers_and_keeps_their_data() -> None:
+    services = compose()["services"]
     mounted = {each.partition(":")[0] for service in services.values() for each in service.get("volumes", ())}
     assert mounted == set(compose()["volumes"])
+    assert services["kafka"]["volumes"] == [f"kafka:{services['kafka']['environment']['KAFKA_LOG_DIRS']}"]
+    for each in services.values():
+        assert each["healthcheck"]["test"]
+        assert {needed["condition"] for needed in each.get("depends_on", {}).values()} <= {"service_healthy"}
+    assert set(services["api"]["depends_on"]) == set(services["pipeline"]["depends_on"]) == {"kafka", "cassandra"}
+
+
+def test_containers_of_compose_have_no_privileges() -> None:
+    for name in ("scoter", *ROLES):
+        service = compose()["services"][name]
+        assert service["read_only"]
+        assert service["cap_drop"] == ["ALL"]
+        assert service["security_opt"] == ["no-new-privileges:true"]
 
 
 def test_kubernetes_starts_every_role_with_what_it_mounts() -> None:
@@ -73,8 +140,9 @@ def test_kubernetes_starts_every_role_with_what_it_mounts() -> None:
     for role, spec in pods().items():
         assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
         pod = spec["template"]["spec"]
-        (container,) = pod["containers"]
-        assert container["args"][:4] == ["scoter", "serve", "--role", role]
+        container = container_of(spec)
+        assert options_of(container["args"])["role"] == role
+        assert container["image"] == f"scoter:{__version__}"
         assert {each["configMapRef"]["name"] for each in container["envFrom"]} <= set(settings)
         claimed = {each["metadata"]["name"] for each in spec.get("volumeClaimTemplates", ())}
         volumes = {each["name"] for each in pod["volumes"]} | claimed
@@ -85,6 +153,62 @@ def test_kubernetes_starts_every_role_with_what_it_mounts() -> None:
                 assert {each["key"] for each in volume["secret"].get("items", ())} <= set(known)
     (worker,) = (each for each in named("NetworkPolicy").values() if each["metadata"]["name"] == "scoter-worker")
     assert {"cassandra"}.isdisjoint(json.dumps(worker).split('"'))  # workers do not reach the database
+
+
+def test_all_apis_have_the_same_secret_of_callbacks() -> None:
+    (mount,) = (each for each in container_of(pods()["api"])["volumeMounts"] if "subPath" in each)
+    assert mount["mountPath"] == "/data/webhook.secret"
+    assert named("Secret")["scoter"]["stringData"][mount["subPath"]]
+
+
+def test_pods_fit_the_restricted_standard_and_write_only_to_their_volumes() -> None:
+    for role, spec in pods().items():
+        assert set(not_restricted(spec["template"]["spec"])) == set(), role
+        assert spec["template"]["spec"]["securityContext"]["fsGroup"] == 10001
+        writable = {each["mountPath"] for each in container_of(spec)["volumeMounts"] if not each.get("readOnly")}
+        assert writable == {"/data", "/tmp"}
+
+
+def test_pod_with_a_right_too_many_is_noticed() -> None:
+    rights = {
+        "allowPrivilegeEscalation": True,
+        "capabilities": {"drop": ["NET_RAW"]},
+        "readOnlyRootFilesystem": False,
+        "runAsNonRoot": False,
+        "seccompProfile": {"type": "Unconfined"},
+    }
+    for name, value in rights.items():
+        pod = pods()["worker"]["template"]["spec"]
+        pod["containers"][0]["securityContext"][name] = value
+        assert set(not_restricted(pod)) == {name}
+    assert set(not_restricted({"hostPID": True, "containers": []})) == {"hostPID"}
+
+
+def test_every_role_has_probes_and_requests_resources() -> None:
+    for role, spec in pods().items():
+        container = container_of(spec)
+        for probe in ("readinessProbe", "livenessProbe"):
+            how = container[probe]
+            if role == "api":
+                assert how["httpGet"]["port"] == "http"
+            else:
+                assert "/data/run/ready" in how["exec"]["command"][-1]
+        assert set(container["resources"]["requests"]) == {"cpu", "memory"}
+        assert set(container["resources"]["limits"]) == {"memory"}
+    (port,) = container_of(pods()["api"])["ports"]
+    assert str(port["containerPort"]) == PORT
+    check = compose()["services"]["pipeline"]["healthcheck"]["test"][-1].replace("$$", "$")
+    assert container_of(pods()["pipeline"])["readinessProbe"]["exec"]["command"] == ["sh", "-c", check]
+
+
+def test_every_role_has_a_disruption_budget_and_the_services_that_it_needs() -> None:
+    for role, spec in pods().items():
+        assert named("PodDisruptionBudget")[f"scoter-{role}"]["spec"]["selector"] == spec["selector"]
+    services = named("Service")
+    assert services["scoter-api"]["spec"]["selector"] == pods()["api"]["selector"]["matchLabels"]
+    governing = services[pods()["pipeline"]["serviceName"]]["spec"]
+    assert governing["clusterIP"] == "None"
+    assert governing["selector"] == pods()["pipeline"]["selector"]["matchLabels"]
 
 
 def test_compose_file_fits_the_schema_of_compose() -> None:
