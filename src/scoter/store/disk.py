@@ -33,7 +33,10 @@ def disk_error(doing: str, path: object, failure: OSError) -> UserError:
     if failure.errno in _FULL:
         hint = "Make room on the disk; what was written before is intact."
         return UserError(message, where=str(path), hint=hint)
-    return UsageError(message, where=str(path))
+    hint = ""
+    if failure.errno == errno.EACCES:
+        hint = f"This runs as user {os.geteuid()}, group {os.getegid()}: give one of them access."
+    return UsageError(message, where=str(path), hint=hint)
 
 
 def check_utf8_path(folder: str | Path) -> None:
