@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help help-all setup dev demo test test-slow test-properties test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-loaders test-indexes test-stores test-cluster test-manifests cluster-up cluster-down test-install check fmt docs site clean \
+.PHONY: help help-all setup dev demo test test-slow test-properties test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-loaders test-indexes test-stores test-cluster test-manifests image image-base test-image cluster-up cluster-down test-install check fmt docs site clean \
   release mutants fuzz-fetch fuzz-parse fuzz-native soak-fetch soak-live polite-fetch truth-batch traps robots-gate nutch-import test-nutch nutch-fixtures replay compare-linkchecker kill-batch slow-hosts kill-live \
   kill-workers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-search-docs bench-main-text bench-cluster bench-viewers nginx wrk
 
@@ -47,7 +47,7 @@ demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
 PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n $(shell echo $$(($$(nproc) * 3 / 2))) --dist loadfile --no-loadscope-reorder
 
 test: $(DEV) ## Run the tests; make help-all lists those that need servers, a browser or much time.
-	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes and not cluster and not stores"
+	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes and not cluster and not stores and not image"
 
 test-slow: $(DEV) ##@tests Run the tests that start whole services, kill processes, fill disks or parse hostile content.
 	@$(PYTEST) -m slow tests
@@ -128,7 +128,7 @@ cluster-up: $(DEV) $(SERVERS)/.ready ##@tests Start Kafka and Cassandra for the 
 
 test-cluster: cluster-up ##@tests Run the tests of the live service on several machines, with Kafka, Cassandra and Redis (installed with apt-get when run as root); stop these afterwards.
 	@command -v redis-server >/dev/null || { apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq redis-server >/dev/null; }
-	@$(BIN)/pytest -n 2 -m cluster tests/live; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
+	@$(BIN)/pytest -n 2 -m "cluster and not image" tests/live tests/deploy; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
 # Only the schemas in these packages are used. The last Compose in Python has dependencies that conflict with ours.
 SCHEMAS := build/schemas
@@ -139,7 +139,34 @@ $(SCHEMAS)/.ready:
 	@touch $@
 
 test-manifests: $(DEV) $(SCHEMAS)/.ready ##@tests Validate the Compose file and the Kubernetes manifests against their schemas.
-	@$(BIN)/pytest tests/deploy
+	@$(BIN)/pytest -m "not cluster and not image" tests/deploy
+
+# BUILDAH_FORMAT: the format of podman and buildah by default has no health checks.
+ENGINE ?= $(firstword $(foreach each,podman buildah docker,$(if $(shell command -v $(each)),$(each))))
+IMAGE ?= scoter
+EXTRAS ?= cluster
+SUITE ?= bookworm
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/scoter/__init__.py)
+comma := ,
+image: $(READY) ##@build Build the container image IMAGE (scoter) on BASE (python:3.13-slim-bookworm) at DIGEST, with EXTRAS (cluster); CA: a file with the certificates of this network; ENGINE: podman, buildah or docker.
+	@test -n "$(ENGINE)" || { echo "podman, buildah or docker is needed, for example: apt-get install podman" >&2; exit 2; }
+	@rm -rf build/image && mkdir -p build/image && cp constraints.txt deploy/slim.sh build/image
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir build/image .
+	@BUILDAH_FORMAT=docker $(ENGINE) build --file deploy/Containerfile --tag $(IMAGE) \
+	  --tag $(IMAGE):$(VERSION) \
+	  $(if $(BASE),--build-arg BASE=$(BASE)) $(if $(DIGEST),--build-arg DIGEST=$(DIGEST)) --build-arg EXTRAS=$(EXTRAS) \
+	  --build-arg VERSION=$(VERSION) \
+	  --build-arg REVISION=$$(git rev-parse HEAD 2>/dev/null) $(if $(CA),--secret id=ca$(comma)src=$(CA)) build/image
+
+image-base: ##@build Make a base image scoter-base of Debian's packages (SUITE: bookworm), where no registry can be reached: make image BASE=scoter-base.
+	@command -v mmdebstrap >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends mmdebstrap >/dev/null; }
+	@mkdir -p build && mmdebstrap --quiet --variant=apt --include=usr-is-merged,python3-venv,ca-certificates,tzdata \
+	  --hook-dir=/usr/share/mmdebstrap/hooks/maybe-merged-usr --dpkgopt='path-exclude=/usr/share/doc/*' \
+	  --dpkgopt='path-exclude=/usr/share/locale/*' --dpkgopt='path-exclude=/usr/share/man/*' $(SUITE) build/image-base.tar
+	@$(ENGINE) import build/image-base.tar scoter-base
+
+test-image: image cluster-up ##@tests Build the image (options as in make image) and run the service, its roles, the web interface and a crawl in it, with podman or docker.
+	@IMAGE=$(IMAGE) $(BIN)/pytest -m image tests/deploy; status=$$?; $(BIN)/python -m tests.servers.cluster down >/dev/null; exit $$status
 
 cluster-down: $(DEV) ##@tests Stop these servers and remove their data.
 	@$(BIN)/python -m tests.servers.cluster down
