@@ -85,12 +85,13 @@ class Container:
         self.key = ""
         self.volumes = dict(volumes)
         self._scratch = scratch
-        self._command = command
+        self._log = scratch / "log"
+        self.command = [*command]
         self._environment = dict(environment)
         for name, address in (names or {}).items():
             for variable, value in self._environment.items():
                 self._environment[variable] = re.sub(rf'(?<="){re.escape(name)}(?=")', address, value)
-        self._process: subprocess.Popen[str] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def run(self, *command: str) -> str:
         """Run another command of Scoter in it, and return its output."""
@@ -99,15 +100,15 @@ class Container:
         return done.stdout.strip()
 
     def start(self) -> None:
-        arguments = [*self._start_argv(), *self._here(self._command)]
-        self._process = subprocess.Popen(arguments, env=self._variables(), stderr=subprocess.PIPE, text=True)
+        arguments = [*self._start_argv(), *self._here(self.command)]
+        with self._log.open("w") as log:
+            self._process = subprocess.Popen(arguments, env=self._variables(), stdout=log, stderr=log)
 
     def stop(self, within: float) -> None:
         """Stop it as an engine does: SIGTERM, and exit code 0 in time."""
         assert self._process is not None
         self._terminate(within)
-        _, log = self._process.communicate(timeout=within)
-        assert self._process.returncode == 0, log
+        assert self._process.wait(within) == 0, self._log.read_text()
 
     def _terminate(self, within: float) -> None:
         assert self._process is not None
@@ -116,12 +117,12 @@ class Container:
     def kill(self) -> None:
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
-            self._process.communicate()
+            self._process.wait()
 
     def is_healthy(self, check: Sequence[str]) -> bool:
         """Run a health check."""
         assert self._process is not None
-        assert self._process.poll() is None, f"it has ended: {self._process.communicate()[1]}"
+        assert self._process.poll() is None, f"it has ended: {self._log.read_text()}"
         return self._call([*self._check_argv(), *self._here(check)]).returncode == 0
 
     def ask(self, method: str, target: str, body: object = None) -> tuple[int, Any]:
