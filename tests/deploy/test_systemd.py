@@ -26,6 +26,13 @@ def unit(name: str) -> list[tuple[str, str]]:
     return [match for file in files for match in re.findall(r"^(\w+)=(.*)$", file.read_text(), re.MULTILINE)]
 
 
+def steps_in_docs(target: str) -> list[str]:
+    """Return the commands in docs/operations.md that write to a path."""
+    found = re.findall(rf"^\$ (.*{target}.*)$", (ROOT / "docs" / "operations.md").read_text(), re.MULTILINE)
+    assert found
+    return found
+
+
 def command_of(name: str) -> list[str]:
     """Return the arguments of a unit's program."""
     program, *arguments = dict(unit(name))["ExecStart"].split()
@@ -41,8 +48,9 @@ def process(command: list[str], folder: Path, web: SimServer) -> Container:
 @pytest.fixture
 def installed(folder: Path) -> Path:
     """A folder with the files of /etc/scoter and the units' directories."""
-    (folder / "etc").mkdir()
-    (folder / "etc" / "scoter.toml").write_text('[agent]\nname = "systemd-test"\n')
+    for step in steps_in_docs("/etc/scoter"):
+        subprocess.run(["sh", "-euc", step.replace("/etc/scoter", str(folder / "etc"))], check=True)
+    assert (folder / "etc" / "seeds.txt").read_text() == "https://example.org/\n"
     (folder / "etc" / "seeds.txt").write_text("".join(f"{url}\n" for url in URLS))
     for name in SERVICES:
         (folder / dict(unit(name))["StateDirectory"]).mkdir(parents=True, exist_ok=True)
@@ -65,7 +73,8 @@ def test_service_is_hardened(name: str, tmp_path: Path) -> None:
 
 def analyze(*words: str, units: Path) -> subprocess.CompletedProcess[str]:
     """Run systemd-analyze on a copy of the units whose program exists here."""
-    shutil.copytree(UNITS, units, dirs_exist_ok=True)
+    (copy,) = (step.partition(" && ")[0] for step in steps_in_docs("/etc/systemd/system"))
+    subprocess.run(["sh", "-euc", copy.replace("/etc/systemd/system", str(units))], cwd=ROOT, check=True)
     for service in SERVICES:
         (units / service).write_text((units / service).read_text().replace(PROGRAM, ENTRYPOINT[0]))
     environment = {**os.environ, "SYSTEMD_UNIT_PATH": f"{units}:"}
