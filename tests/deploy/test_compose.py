@@ -10,6 +10,7 @@ from tests.deploy.containers import cluster_profile, small_profile, submits_and_
 from scoter.simweb import SimServer
 
 
+@pytest.mark.slow
 def test_small_profile_finds_everything_again_after_a_restart(folder: Path, web: SimServer) -> None:
     submits_and_finds_again(small_profile(folder, web.port))
 

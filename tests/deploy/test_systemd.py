@@ -97,6 +97,7 @@ def test_timer_starts_the_crawl() -> None:
     assert {"OnCalendar", "Persistent"} <= set(dict(unit("scoter-crawl.timer")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "target"), [("scoter-live.service", "/readyz"), ("scoter-ui.service", "/v1/crawls")])
 def test_server_starts_and_stops_in_time(name: str, target: str, installed: Path, web: SimServer) -> None:
     server = process([*command_of(name), "--port", PORT], installed, web)
@@ -105,6 +106,7 @@ def test_server_starts_and_stops_in_time(name: str, target: str, installed: Path
         server.stop(float(dict(unit(name))["TimeoutStopSec"]))
 
 
+@pytest.mark.slow
 def test_nightly_crawl_goes_on_each_night(installed: Path, web: SimServer) -> None:
     crawl = process([], installed, web)
     command = [*command_of("scoter-crawl.service"), "--rounds", "1"]
