@@ -266,6 +266,8 @@ async def test_unresolved_name_and_closed_port_are_failures() -> None:
     assert unknown.reason is Reason.UNRESOLVED
     assert isinstance(closed, Failed)
     assert closed.reason is Reason.UNREACHABLE
+    assert "closed.test" in closed.detail
+    assert " ms" not in closed.detail  # so that the failures of two crawls compare equal
 
 
 async def test_slow_download_is_truncated_and_silent_one_fails() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import sys
 from collections import deque
@@ -29,6 +30,7 @@ _VERSION: Final[int] = pycurl.INFO_HTTP_VERSION
 _FIRST_BYTE: Final[int] = pycurl.STARTTRANSFER_TIME
 _TOTAL: Final[int] = pycurl.TOTAL_TIME
 _SWITCHING: Final = 101
+_DURATION: Final = re.compile(r" after \d+ (?:ms|milliseconds)\b")
 _BROKE: Final = "the connection was closed without an answer"
 
 _BROKEN: Final = frozenset({16, 18, 55, 56, 92})  # the connection ended, or its stream in HTTP/2
@@ -245,9 +247,7 @@ class CurlHandle:
                 head = b"HTTP/1.1 " + head.partition(b" ")[2]
         return TransferResult(
             reason=reason,
-            detail=self._fault[1]
-            if self._fault is not None
-            else message or (f"libcurl error {error}" if error else ""),
+            detail=self._detail(error, message),
             status=status,
             head=head,
             body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
@@ -260,6 +260,12 @@ class CurlHandle:
             wants_http_1=self._wants_http_1,
             is_head_cut=is_head_cut,
         )
+
+    def _detail(self, error: int, message: str) -> str:
+        """Return the words for a failure, which are the same each time it happens: without libcurl's duration."""
+        if self._fault is not None:
+            return self._fault[1]
+        return _DURATION.sub("", message) or (f"libcurl error {error}" if error else "")
 
     def _has_answered(self, status: int) -> bool:
         """Tell whether a final response came: not just 103, or a proxy's answer to CONNECT, which has no status."""
