@@ -3,9 +3,9 @@
     ScoterError
     ├── UserError           the user can fix it: shown as one message, exit code 2
     │   ├── UsageError      a wrong option or argument, or an unreadable file
-    │   │   └── NameTaken       an archive of that name exists
+    │   │   ├── NameTaken       an archive of that name exists
+    │   │   └── MadeByNewer     stored data has a newer format than this version of Scoter reads
     │   ├── DamagedManifest the description of a table's version cannot be decoded
-    │   ├── IndexTooNew     a search index of a newer version of Scoter
     │   ├── StoreConflict   another process changed an object that this one was about to replace
     │   ├── OutOfMemory     a job needs more memory than engine.memory_limit allows
     │   ├── ConfigError     a setting that is unknown, of the wrong type, or out of range
@@ -60,12 +60,19 @@ class NameTaken(UsageError):
     """An archive with the name of the one to be written exists."""
 
 
+class MadeByNewer(UsageError):
+    """Stored data has a newer format than this version of Scoter reads."""
+
+    def __init__(self, what: str, found: int, known: int, *, where: str = "", hint: str = "") -> None:
+        message = (
+            f"{what} was made by a newer version of Scoter"
+            f" (format {found}, this version reads up to {known}); upgrade Scoter"
+        )
+        super().__init__(message, where=where, hint=hint)
+
+
 class DamagedManifest(UserError):
     """The manifest of a table's version cannot be decoded."""
-
-
-class IndexTooNew(UserError):
-    """A search index was made by a newer version of Scoter."""
 
 
 class OutOfMemory(UserError):

@@ -14,7 +14,7 @@ from tests.disks import disk_of
 from tests.index.indexes import document, search, urls, write, writer
 
 from scoter.core.document import Document
-from scoter.errors import IndexTooNew, UsageError, UserError
+from scoter.errors import MadeByNewer, UsageError, UserError
 from scoter.index.query import LONGEST_QUERY
 from scoter.plugins import IndexRun
 
@@ -138,9 +138,9 @@ def test_an_unfinished_file_of_a_killed_run_does_not_matter(copy: Path) -> None:
 def test_an_index_of_a_newer_version_is_only_replaced_when_forced(copy: Path) -> None:
     (copy / "index" / "scoter.json").write_text('{"format": 99}')
 
-    with pytest.raises(IndexTooNew, match="newer version"):
+    with pytest.raises(MadeByNewer, match="newer version"):
         is_current(copy)
-    with pytest.raises(IndexTooNew):
+    with pytest.raises(MadeByNewer):
         write(copy, *pages(1), number=2)
     write(copy, *pages(1), number=2, rebuild=True)
     assert len(urls(copy, "seals")) == 1

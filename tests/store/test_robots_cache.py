@@ -102,7 +102,7 @@ def test_newer_format_is_an_error(tmp_path: Path) -> None:
     newer.execute("PRAGMA user_version = 99")
     newer.close()
 
-    with pytest.raises(UsageError, match="this Scoter reads formats up to"):
+    with pytest.raises(UsageError, match="this version reads up to 1"):
         SqliteRobotsCache(path)
 
 

@@ -34,7 +34,7 @@ from msgspec import Struct
 
 from scoter.core.document import Document
 from scoter.core.page import TERM_LEVEL
-from scoter.errors import IndexTooNew, UsageError, UserError, typed
+from scoter.errors import UsageError, UserError, typed
 from scoter.index.damage import FileStamp, damaged, reading
 from scoter.index.heading_keys import HEADING, heading_keys
 from scoter.index.languages import PLAIN, STEMMERS, analyzer, code_of, is_unspaced, spaced, spread
@@ -42,6 +42,7 @@ from scoter.index.near_duplicates import sketch_of
 from scoter.index.sections import TextSection, located
 from scoter.index.symbols import MOST_SYMBOLS, SYMBOL, symbols_of
 from scoter.store.disk import disk_errors, sync_folder
+from scoter.store.formats import check_json_format
 
 FORMAT: Final = 7
 STATE: Final = "scoter.json"
@@ -266,6 +267,8 @@ def read_state(folder: Path) -> IndexState | None:
         if not file.exists():
             return None
         data = file.read_bytes()
+    rebuild = "To build the index again with this version, use scoter index --force."
+    check_json_format("the index", data, FORMAT, where=str(folder), hint=rebuild)
     try:
         state = msgspec.json.decode(data, type=IndexState)
     except msgspec.DecodeError as failure:
@@ -275,12 +278,6 @@ def read_state(folder: Path) -> IndexState | None:
             f"the index was made by an older version of Scoter (format {state.format})",
             where=str(folder),
             hint=f"Build it again with: scoter index {typed(folder.parent)}",
-        )
-    if state.format > FORMAT:
-        raise IndexTooNew(
-            f"the index was made by a newer version of Scoter (format {state.format})",
-            where=str(folder),
-            hint="Install that version, or build the index again with scoter index --force.",
         )
     return state
 

@@ -6,6 +6,7 @@
 - ``robots_cache``  robots.txt rules shared by several processes, in a SQLite file
 - ``host_holds``    until when hosts must be left alone, in a SQLite file
 - ``sqlite_file``   how such files are opened
+- ``formats``       whether this version can read a stored format
 - ``disk``          disk errors, durable renames, file locks and temporary folders
 - ``arrow``         settings that keep Arrow small
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from scoter.errors import UsageError
 from scoter.store.disk import disk_errors
+from scoter.store.formats import check_format
 
 BUSY = 5.0  # seconds that a write waits for one by another process
 
@@ -37,7 +38,7 @@ def open_sqlite(path: Path, kind: SqliteKind) -> sqlite3.Connection:
     try:
         connection = connect(path)
         try:
-            _prepare(connection, kind)
+            _prepare(connection, path, kind)
         except BaseException:
             connection.close()
             raise
@@ -62,15 +63,14 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, kind: SqliteKind) -> None:
+def _prepare(connection: sqlite3.Connection, path: Path, kind: SqliteKind) -> None:
     connection.execute("BEGIN IMMEDIATE")  # two processes may open a new file at the same moment
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != kind.application and (application or version or tables):
         raise ValueError(f"this database is not a {kind.name}")
-    if version > kind.format:
-        raise ValueError(f"the {kind.name} has format {version}; this Scoter reads formats up to {kind.format}")
+    check_format(f"the {kind.name}", version, kind.format, where=str(path), hint=kind.hint)
     for statement in kind.schema.strip().split(";\n"):
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {kind.application}")

@@ -181,7 +181,7 @@ def test_changed_password_is_counted_and_the_service_works_again(tmp_path: Path,
     assert PASSWORD not in log.read_text()
 
 
-@pytest.mark.parametrize(("version", "why"), [(VERSION + 1, "newer Scoter"), (0, "cannot upgrade")])
+@pytest.mark.parametrize(("version", "why"), [(VERSION + 1, "newer version of Scoter"), (0, "cannot upgrade")])
 def test_role_refuses_tables_of_another_version(tmp_path: Path, prefix: str, version: int, why: str) -> None:
     options = settings(1, *cluster_settings(prefix, f"k{prefix}"))
     keyspace = patient(prefix).cassandra
@@ -210,6 +210,6 @@ async def test_older_tables_are_upgraded_and_stay_usable(prefix: str) -> None:
                 assert await new.run("SELECT origin, note FROM robots") == [("https://a.example", None)]
         # A process of the older version that still runs goes on, and one that starts refuses.
         assert await old.run("SELECT expires FROM robots") == [(1.0,)]
-        with pytest.raises(UsageError, match="newer Scoter"):
+        with pytest.raises(UsageError, match="newer version of Scoter"):
             await CassandraSession(keyspace).open()
         await old.run(f"DROP KEYSPACE k{prefix}")

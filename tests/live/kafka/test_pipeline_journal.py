@@ -11,7 +11,7 @@ import pytest
 from tests.live.stores.fakes import LEASE, START, Time, url_of
 
 from scoter.config.sections.live import LiveSettings
-from scoter.errors import StoreUnavailable
+from scoter.errors import MadeByNewer, StoreUnavailable
 from scoter.live.kafka.consumer import Place, ReceivedMessage
 from scoter.live.kafka.journal import PipelineJournal
 from scoter.live.kafka.kafka import TopicNames
@@ -235,7 +235,7 @@ async def test_slow_domain_leaves_room_for_others(time: Time) -> None:
     ("value", "why"),
     [
         (b"", "it is empty"),
-        (b"\xff\x00", "it has format 255, written by a newer Scoter; this one knows 1"),
+        (b"\xff\x00", MadeByNewer("it", 255, FORMAT).message),
         (bytes((FORMAT,)) + b"\xc1 nonsense", "MessagePack data is malformed"),
         (bytes((FORMAT,)) + b"\x90", "Expected `array` of at least length 6"),
     ],

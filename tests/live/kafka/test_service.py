@@ -22,9 +22,11 @@ from tests.live.service.running import pages, settings
 from tests.servers.cluster import is_up
 
 from scoter.config import load
+from scoter.errors import MadeByNewer
 from scoter.live.kafka.access import CassandraKeys
 from scoter.live.kafka.cassandra import CassandraSession
 from scoter.live.kafka.kafka import KafkaSender, OutgoingMessage, TopicNames
+from scoter.live.kafka.messages import FORMAT
 from scoter.live.kafka.topic_reader import read_partition
 from scoter.live.records import Priority
 from scoter.simweb import SimServer, WebSpec, running
@@ -108,7 +110,7 @@ def test_unreadable_message_is_moved_and_delays_nobody(live: Cluster) -> None:
         lambda: found if len(found := read_partition(kafka, names.dead, 0, 0, 100)) >= 2 * kafka.partitions else None
     )
     reasons = {json.loads(dict(each.headers)["letter"])["why"] for each in letters}
-    assert reasons == {"it has format 9, written by a newer Scoter; this one knows 1", "it is empty"}
+    assert reasons == {MadeByNewer("it", 9, FORMAT).message, "it is empty"}
     live.api.wait_for(lambda: f"scoter_dead_letters {len(letters)}" in live.api.get("/metrics").body.decode())
 
 

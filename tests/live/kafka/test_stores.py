@@ -246,7 +246,7 @@ async def test_newer_tables_are_refused(config: Config) -> None:
         put = "INSERT INTO facts (name, value) VALUES ('version', ?)"
         await session.run(put, VERSION + 1)
         try:
-            with pytest.raises(UsageError, match="newer Scoter"):
+            with pytest.raises(UsageError, match="newer version of Scoter"):
                 await CassandraSession(config.cassandra).open()
         finally:
             await session.run(put, VERSION)

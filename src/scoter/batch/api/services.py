@@ -23,7 +23,7 @@ from scoter.batch.api.schedules import NoSuchSchedule, Schedules, TooManySchedul
 from scoter.batch.api.summaries import Summaries
 from scoter.config import Config
 from scoter.config.sections.live import WebSettings
-from scoter.errors import ConfigError, ScoterError, Unavailable, UrlError, UsageError, UserError
+from scoter.errors import ConfigError, MadeByNewer, ScoterError, Unavailable, UrlError, UsageError, UserError
 from scoter.http.api_keys import ApiKeys
 from scoter.http.asgi import Caller
 from scoter.http.metrics import Counter, Histogram, render
@@ -126,6 +126,8 @@ def batch_problem(error: ScoterError, relative: Callable[[str], str]) -> Problem
             return problem(422, "invalid", "The request is invalid.", relative(str(error)), where="/settings")
         case UrlError():
             return problem(422, "invalid", "This is not a URL.", title, where="?url")
+        case MadeByNewer():
+            return problem(409, "unusable", title, relative(f"{error.where} {error.hint}".strip()))
         case UsageError() if isinstance(error.__cause__, OSError):  # the folder was removed, or its disk fails
             return problem(503, "unavailable", title, relative(error.where), retry_after=5)
         case Unavailable():
@@ -136,7 +138,7 @@ def batch_problem(error: ScoterError, relative: Callable[[str], str]) -> Problem
             text = detail or relative(error.where)
             return problem(422, "refused", title, text, where=where if is_parameter else "")
         case _:
-            # A damaged file, a full disk, a crawl of a newer version.
+            # A damaged file, a full disk.
             return problem(409, "unusable", title, relative(f"{error.where} {error.hint}".strip()))
 
 

@@ -45,6 +45,7 @@ from scoter.batch.crawldir.segment import FETCHED, PARSED, Segment
 from scoter.config.sources import CRAWL_SETTINGS
 from scoter.errors import UsageError, UserError, typed
 from scoter.store.disk import check_utf8_path, disk_errors, make_folder, sweep, sync_folder, sync_tree
+from scoter.store.formats import check_json_format
 from scoter.store.objects.client import is_url
 from scoter.store.objects.copies import drop_copies, process_folder, shared_copy
 from scoter.store.objects.path import StorePath, any_path
@@ -317,16 +318,11 @@ def _checked(path: str | Path) -> Path:
 
 
 def _check(data: bytes, marker: str) -> None:
+    check_json_format("this crawl", data, FORMAT, where=marker)
     try:
-        found = msgspec.json.decode(data, type=CrawlMarker)
+        msgspec.json.decode(data, type=CrawlMarker)
     except msgspec.DecodeError as failure:
         raise UserError(f"the file is damaged: {failure}", where=marker) from failure
-    if found.format > FORMAT:
-        raise UserError(
-            f"this crawl was made by a newer version of Scoter ({found.scoter or 'format ' + str(found.format)})",
-            where=marker,
-            hint="Install that version or a later one.",
-        )
 
 
 class StopRequest:

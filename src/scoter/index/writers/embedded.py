@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from scoter.config import Setting
 from scoter.config.units import Size
 from scoter.core.document import Document, RejectedDocument
-from scoter.errors import IndexTooNew, UserError
+from scoter.errors import MadeByNewer, UserError
 from scoter.heap import give_back
 from scoter.index.damage import check_files, damaged, file_stamps, is_panic, reading
 from scoter.index.text_index import TextIndex, languages_of, read_state, remove_unused
@@ -61,7 +61,7 @@ class TantivyIndexWriter:
                     is_due = run.number % _FULL_CHECK == 0
                     check_files(folder / state.data, {} if is_due else state.files)
                 return True
-        except IndexTooNew:
+        except MadeByNewer:
             raise
         except UserError:
             return False

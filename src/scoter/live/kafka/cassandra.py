@@ -14,6 +14,7 @@ from scoter.config.sections.cluster import CassandraSettings
 from scoter.errors import StoreUnavailable, UsageError
 from scoter.live.kafka.faults import FAULTS, FaultKind, cassandra_fault
 from scoter.live.kafka.kafka import password_of
+from scoter.store.formats import check_format
 
 VERSION: Final = 2
 _CONSISTENCY: Final = {"one": "ONE", "quorum": "QUORUM", "local-quorum": "LOCAL_QUORUM"}
@@ -46,12 +47,7 @@ class TableSchema(Struct, frozen=True):
         """Return what leads from a stored version to this one; raise ``UsageError`` if nothing does."""
         if version is None or version == self.version:
             return list(self.tables)
-        if version > self.version:
-            raise UsageError(
-                f"its tables were written by a newer Scoter (version {version}, this one knows {self.version})",
-                where=where,
-                hint="Upgrade this process.",
-            )
+        check_format("the keyspace", version, self.version, where=where)
         missing = [each for each in range(version, self.version) if each not in self.upgrades]
         if missing:
             raise UsageError(

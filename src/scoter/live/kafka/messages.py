@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
+from scoter.errors import MadeByNewer
 from scoter.live.api.records import DomainRule
 from scoter.live.records import Event, Hop, Priority
 
@@ -90,7 +91,7 @@ class MessageFormat(Generic[T]):
         if not data:
             raise UnreadableMessage("it is empty")
         if data[0] > FORMAT:
-            raise UnreadableMessage(f"it has format {data[0]}, written by a newer Scoter; this one knows {FORMAT}")
+            raise UnreadableMessage(MadeByNewer("it", data[0], FORMAT).message)
         if data[0] != FORMAT:
             raise UnreadableMessage(f"it has an unknown format {data[0]}")
         try:

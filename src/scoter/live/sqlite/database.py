@@ -121,7 +121,7 @@ class DatabaseReader:
                 self._connection.execute("PRAGMA query_only = 1")
                 self._connection.execute(f"PRAGMA mmap_size = {mapped}")
                 self._connection.execute(f"PRAGMA cache_size = -{_READER_CACHE}")
-                version = check(self._connection)
+                version = check(self._connection, where=str(path))
                 if version == 0:
                     raise WrongDatabase("has no tables of a live service")
                 if version < FORMAT:
@@ -166,7 +166,7 @@ def _opened(path: Path, busy: float, boot: str, *, alone: bool) -> sqlite3.Conne
             connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE}")
             connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             connection.execute(f"PRAGMA journal_size_limit = {64 * 2**20}")
-            prepare(connection)
+            prepare(connection, where=str(path))
             with connection:
                 connection.execute("BEGIN IMMEDIATE")
                 free_leases(connection, boot, alone=alone)

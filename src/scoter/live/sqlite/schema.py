@@ -33,6 +33,8 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from scoter.store.formats import check_format
+
 APPLICATION: Final = 0x5C07_0A11  # PRAGMA application_id: the file is ours
 FORMAT: Final = 4
 
@@ -186,11 +188,13 @@ class WrongDatabase(Exception):
     """The file is not the database of a service, or has an unsupported format; the message says which."""
 
 
-def prepare(connection: sqlite3.Connection, *, to: int = FORMAT, steps: Mapping[int, str] = _STEPS) -> None:
+def prepare(
+    connection: sqlite3.Connection, *, to: int = FORMAT, steps: Mapping[int, str] = _STEPS, where: str = ""
+) -> None:
     """Create the tables in a new file, or upgrade an older one; raise ``WrongDatabase`` for any other file."""
     connection.execute("BEGIN IMMEDIATE")  # two processes may open a new file at the same time
     try:
-        version = check(connection, to)
+        version = check(connection, to, where=where)
         if version == 0:
             _carry_out(connection, _TABLES + _PARKING + _STALE_AND_HOLDS + _TENANTS + _RETRIES)
             connection.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -222,15 +226,17 @@ def _statements(script: str) -> Iterator[str]:
             statement = ""
 
 
-def check(connection: sqlite3.Connection, known: int = FORMAT) -> int:
-    """Return the format of a file, 0 if it is empty; raise ``WrongDatabase`` if it is newer than known, or not ours."""
+def check(connection: sqlite3.Connection, known: int = FORMAT, *, where: str = "") -> int:
+    """Return the format of a file, 0 if it is empty.
+
+    Raise ``MadeByNewer`` if it is newer than known, and ``WrongDatabase`` if it is not ours.
+    """
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION and (application or version or tables):
         raise WrongDatabase("is a database, but not a live service's")
-    if version > known:
-        raise WrongDatabase(f"was written by a newer Scoter (format {version}, this one knows {known})")
+    check_format("the database", version, known, where=where)
     return int(version)
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from scoter.errors import DamagedManifest, UsageError, UserError
 from scoter.plugins import Column
+from scoter.store.formats import check_json_format
 from scoter.store.tables.schema import arrow_type
 from scoter.store.tables.storage import TableStorage
 
@@ -106,10 +107,6 @@ class Manifest(Struct, frozen=True, kw_only=True):
         return pa.schema([pa.field(each.name, arrow_type(each.type), each.nullable) for each in self.columns])
 
 
-class _Format(Struct, frozen=True):
-    format: int
-
-
 def stored_columns(schema: Any) -> tuple[StoredColumn, ...]:
     """Return a schema as a manifest stores it."""
     return tuple(StoredColumn(field.name, str(field.type), field.nullable) for field in schema)
@@ -123,13 +120,8 @@ def encode(manifest: Manifest) -> bytes:
 def decode(data: bytes, where: str) -> Manifest:
     """Decode a manifest, or raise an error that says what is wrong."""
     hint = "The file is damaged. To go back to the previous version, write its name to CURRENT."
+    check_json_format("the table", data, FORMAT, where=where)
     try:
-        found = msgspec.json.decode(data, type=_Format).format
-        if found > FORMAT:
-            message = f"the table has format {found}; this Scoter reads formats up to {FORMAT}"
-            raise UserError(
-                message, where=where, hint="It was written by a newer Scoter: use that version or a later one."
-            )
         return msgspec.json.decode(data, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as failure:
         raise DamagedManifest(f"the manifest cannot be read: {failure}", where=where, hint=hint) from None
