@@ -16,14 +16,15 @@ from msgspec import Struct
 
 PASS = "pass"
 SLOW_DOWN = "answer 503 SlowDown"
+NO_RANGE = "answer 416 InvalidRange"
 LOSE = "execute the request, and close the connection instead of answering"
 CUT = "close the connection in the middle of the body"
 STALL = "do not answer"
 
-_SLOW_DOWN = (
-    b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>SlowDown</Code><Message>Please reduce your request rate.'
-    b"</Message></Error>"
-)
+_REFUSALS = {
+    SLOW_DOWN: ("503 Slow Down", "SlowDown", "Please reduce your request rate."),
+    NO_RANGE: ("416 Requested Range Not Satisfiable", "InvalidRange", "The requested range is not satisfiable"),
+}
 _CHUNK = 65_536
 _DATES = re.compile(rb"(?im)^(date|last-modified): ([^\r\n]+)")
 
@@ -110,12 +111,8 @@ class StoreProxy:
         if action == STALL:
             time.sleep(60)
             raise OSError("no answer")
-        if action == SLOW_DOWN:
-            client.sendall(
-                b"HTTP/1.1 503 Slow Down\r\nContent-Type: application/xml\r\nContent-Length: %d\r\n\r\n"
-                % len(_SLOW_DOWN)
-                + (b"" if method == "HEAD" else _SLOW_DOWN)
-            )
+        if action in _REFUSALS:
+            client.sendall(_refusal(*_REFUSALS[action], has_body=method != "HEAD"))
             return rest
         answer = self._ask(head, body, method)
         self.executed(request)
@@ -149,6 +146,12 @@ class StoreProxy:
             return found[0]
         moment = parsedate_to_datetime(found[2].decode("latin-1")) + self.skew
         return b"%b: %b" % (found[1], format_datetime(moment, usegmt=True).encode())
+
+
+def _refusal(status: str, code: str, message: str, *, has_body: bool) -> bytes:
+    text = f'<?xml version="1.0" encoding="UTF-8"?><Error><Code>{code}</Code><Message>{message}</Message></Error>'
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/xml\r\nContent-Length: {len(text)}\r\n\r\n"
+    return (head + (text if has_body else "")).encode()
 
 
 def _head(client: socket.socket, rest: bytes) -> tuple[bytes, bytes]:

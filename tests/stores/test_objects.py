@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.stores.proxy import CUT, LOSE, PASS, SLOW_DOWN, STALL, S3Request, StoreProxy
+from tests.stores.proxy import CUT, LOSE, NO_RANGE, PASS, SLOW_DOWN, STALL, S3Request, StoreProxy
 from tests.stores.servers import KEY, SECRET
 
 from scoter.errors import StoreConflict, UsageError, UserError
@@ -69,6 +69,17 @@ def test_end_and_range_of_an_object(root: StorePath, store: StoreProxy) -> None:
     assert store.counts() == {"GET": 5}
     client.put(key, b"")
     assert client.end(key, 100) == (b"", 0)
+
+
+def test_an_empty_object_has_no_range_and_is_read_as_empty(root: StorePath, store: StoreProxy) -> None:
+    """S3 itself answers 416, unlike the servers of these tests."""
+    client, key = root.client, (root / "empty").key
+    client.put(key, b"")
+    store.decide = first(NO_RANGE, "GET", times=2)
+
+    assert client.end(key, 100) == (b"", 0)
+    assert client.range(key, 0, 10) == b""
+    assert store.actions[NO_RANGE] == 2
 
 
 @pytest.mark.parametrize("action", [SLOW_DOWN, CUT, LOSE])

@@ -30,6 +30,7 @@ ATTEMPTS = 8
 """How often the library tries a request, with exponential back-off of up to 20 seconds."""
 _MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
 _CHANGED = frozenset({"412", "PreconditionFailed"})
+_EMPTY = frozenset({"416", "InvalidRange"})
 _BUSY = frozenset({"409", "ConditionalRequestConflict"})
 _MOST_KEYS = 1_000
 _CHUNK = 2**20
@@ -91,7 +92,12 @@ class S3Client:
         """Return the content of an object, or of a part of it, and what the server said about it."""
         with self._errors("read the object", key):
             for attempt in itertools.count(1):
-                found = self._found(self._client.get_object, Key=key, **given)
+                try:
+                    found = self._found(self._client.get_object, Key=key, **given)
+                except self._failure as failure:
+                    if _code(failure) in _EMPTY:  # S3 has no part of an empty object, not even its end
+                        return b"", {}
+                    raise
                 if found is None:
                     return None
                 try:
