@@ -17,12 +17,17 @@ from msgspec import Struct
 PASS = "pass"
 SLOW_DOWN = "answer 503 SlowDown"
 NO_RANGE = "answer 416 InvalidRange"
+FORBID = "answer 403 AccessDenied"
+LACK = "answer 501 NotImplemented"
+FORGET = "execute the request without its conditions"
 LOSE = "execute the request, and close the connection instead of answering"
 CUT = "close the connection in the middle of the body"
 STALL = "do not answer"
 
 _REFUSALS = {
     SLOW_DOWN: ("503 Slow Down", "SlowDown", "Please reduce your request rate."),
+    FORBID: ("403 Forbidden", "AccessDenied", "Access Denied."),
+    LACK: ("501 Not Implemented", "NotImplemented", "A header you provided implies functionality not implemented."),
     NO_RANGE: ("416 Requested Range Not Satisfiable", "InvalidRange", "The requested range is not satisfiable"),
 }
 _CHUNK = 65_536
@@ -114,6 +119,8 @@ class StoreProxy:
         if action in _REFUSALS:
             client.sendall(_refusal(*_REFUSALS[action], has_body=method != "HEAD"))
             return rest
+        if action == FORGET:
+            head = re.sub(rb"(?im)^if-(?:none-)?match:[^\r\n]*\r\n", b"", head)
         answer = self._ask(head, body, method)
         self.executed(request)
         if action == LOSE:

@@ -9,9 +9,10 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
-from tests.stores.proxy import LOSE, PASS, StoreProxy
+from tests.stores.proxy import FORBID, FORGET, LACK, LOSE, PASS, StoreProxy
 
 from scoter.errors import UsageError, UserError
 from scoter.store.objects import leases
@@ -58,6 +59,28 @@ def test_lease_excludes_others_until_it_is_released(root: StorePath) -> None:
     lease.release()
 
     take(root, "generate").release()
+
+
+def test_store_that_ignores_conditions_is_refused(
+    root: StorePath, store: StoreProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leases, "_proven", WeakSet())
+    store.decide = lambda request: FORGET
+
+    with pytest.raises(UsageError, match="the store ignores If-None-Match, which locks need"):
+        take(root)
+
+    assert root.client.get((root / "LOCK").key) is None
+
+
+@pytest.mark.parametrize(("action", "hint"), [(FORBID, "Check the credentials"), (LACK, "may lack conditional writes")])
+def test_refusal_says_what_to_check(root: StorePath, store: StoreProxy, action: str, hint: str) -> None:
+    store.decide = lambda request: action if request.method == "PUT" else PASS
+
+    with pytest.raises(UserError, match="cannot write the object") as caught:
+        take(root)
+
+    assert hint in caught.value.hint
 
 
 def test_lease_is_renewed_while_it_is_held(root: StorePath, elsewhere: None) -> None:

@@ -16,10 +16,11 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
+from weakref import WeakSet
 
 from msgspec.structs import replace
 
-from scoter.errors import StoreConflict, UserError
+from scoter.errors import StoreConflict, UsageError, UserError
 from scoter.store.objects.client import ABSENT, ObjectClient, StoredObject
 from scoter.store.tables.storage import Holder, decode_holder, encode_holder, refusal
 
@@ -27,6 +28,8 @@ RENEWALS = 3
 """Renewals in the time that a lease lasts without one."""
 _SLACK = 2.0  # times of objects have a resolution of one second
 _TRIES = 20
+_proven: WeakSet[ObjectClient] = WeakSet()
+"""The stores that have refused a conditional write of this process as they should."""
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)  # runs on while the machine is suspended
 
 
@@ -65,6 +68,8 @@ class StoreLease:
                 lease._write(found.version if found is not None else ABSENT)
             except StoreConflict:
                 continue  # another process was faster: see who
+            if found is None:
+                lease._require_conditions(where)
             thread = threading.Thread(target=lease._renew_in_background, name="scoter-lease", daemon=True)
             thread.start()
             return lease
@@ -84,6 +89,18 @@ class StoreLease:
         with self._guard, suppress(UserError):  # it expires by itself
             if self._lost is None:
                 self._client.put(self._key, b"", self._version)
+
+    def _require_conditions(self, where: str) -> None:
+        """Raise if the store writes what it must refuse, because it ignores the conditions of requests."""
+        if not self._client.has_conditions or self._client in _proven:
+            return
+        _proven.add(self._client)
+        with suppress(StoreConflict):
+            self._client.put(self._key, encode_holder(self._holder) + b"\n", ABSENT)
+            self._client.delete([self._key])
+            hint = "Use a store with conditional writes (docs/object-stores.md), or crawl into a local directory."
+            _proven.discard(self._client)
+            raise UsageError("the store ignores If-None-Match, which locks need", where=where, hint=hint)
 
     def _renew_in_background(self) -> None:
         while not self._ended.wait(self._seconds / RENEWALS):

@@ -32,6 +32,15 @@ _MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
 _CHANGED = frozenset({"412", "PreconditionFailed"})
 _EMPTY = frozenset({"416", "InvalidRange"})
 _BUSY = frozenset({"409", "ConditionalRequestConflict"})
+_CREDENTIALS = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
+_MAY_NOT = "Check the credentials, and that they allow to list, read, write and remove objects there."
+_CANNOT = (
+    "The store may lack conditional writes (If-None-Match, If-Match), which locks need: see docs/object-stores.md."
+)
+_HINTS = {
+    **dict.fromkeys(("401", "403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch"), _MAY_NOT),
+    **dict.fromkeys(("501", "NotImplemented"), _CANNOT),
+}
 _MOST_KEYS = 1_000
 _CHUNK = 2**20
 _DOWNLOADS = 5
@@ -278,10 +287,12 @@ class S3Client:
             if code == "NoSuchBucket":
                 hint = "Create it first; Scoter creates no buckets."
                 raise UsageError("there is no such bucket", where=f"s3://{self._bucket}", hint=hint) from None
-            hint = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE."
-            has_none = type(failure).__name__ in ("NoCredentialsError", "PartialCredentialsError")
-            text = "there are no credentials" if has_none else str(failure) or type(failure).__name__
-            raise UserError(f"cannot {doing}: {text}", where=where, hint=hint if has_none else "") from failure
+            if type(failure).__name__ in ("NoCredentialsError", "PartialCredentialsError"):
+                raise UserError(
+                    f"cannot {doing}: there are no credentials", where=where, hint=_CREDENTIALS
+                ) from failure
+            text = str(failure) or type(failure).__name__
+            raise UserError(f"cannot {doing}: {text}", where=where, hint=_HINTS.get(code, "")) from failure
 
 
 def _code(failure: Exception) -> str:
