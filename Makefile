@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-com
 # Python compiles what is imported, once; pip would compile everything on one core.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help help-all setup dev demo test test-slow test-properties test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-loaders test-indexes test-stores test-cluster test-manifests image image-base test-image cluster-up cluster-down test-install check fmt docs site clean \
+.PHONY: help help-all setup dev demo test test-slow test-properties test-browser screenshots test-spark test-spark-cluster test-yarn test-clients test-loaders test-indexes test-stores test-cluster test-manifests test-kubernetes manifests image image-base test-image cluster-up cluster-down test-install check fmt docs site clean \
   release mutants fuzz-fetch fuzz-parse fuzz-native soak-fetch soak-live polite-fetch truth-batch traps robots-gate nutch-import test-nutch nutch-fixtures replay compare-linkchecker kill-batch slow-hosts kill-live \
   kill-workers kill-cluster kill-executors bench bench-fetch bench-parse bench-batch bench-tables bench-links bench-live bench-export bench-search bench-search-docs bench-main-text bench-cluster bench-viewers nginx wrk
 
@@ -47,7 +47,7 @@ demo: $(READY) ## Crawl a synthetic web in three rounds and show what was found.
 PYTEST := $(if $(wildcard /dev/shm/.),PYTEST_DEBUG_TEMPROOT=/dev/shm) $(BIN)/pytest -n $(shell echo $$(($$(nproc) * 3 / 2))) --dist loadfile --no-loadscope-reorder
 
 test: $(DEV) ## Run the tests; make help-all lists those that need servers, a browser or much time.
-	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes and not cluster and not stores and not image"
+	@$(PYTEST) -m "not browser and not spark and not spark_cluster and not slow and not clients and not indexes and not cluster and not stores and not image and not kubernetes"
 
 test-slow: $(DEV) ##@tests Run the tests that start whole services, kill processes, fill disks or parse hostile content.
 	@$(PYTEST) -m slow tests
@@ -139,7 +139,25 @@ $(SCHEMAS)/.ready:
 	@touch $@
 
 test-manifests: $(DEV) $(SCHEMAS)/.ready ##@tests Validate the Compose file and the Kubernetes manifests against their schemas.
-	@$(BIN)/pytest -m "not cluster and not image" tests/deploy
+	@$(BIN)/pytest -m "not cluster and not image and not kubernetes" tests/deploy
+
+HELM := build/tools/helm
+$(HELM):
+	@mkdir -p $(@D) && GOBIN=$(CURDIR)/$(@D) go install helm.sh/helm/v4/cmd/helm@v4.3.1
+
+manifests: $(HELM) ##@build Render deploy/kubernetes/scoter.yaml from the Helm chart (built with Go) and deploy/helm/example.yaml.
+	@$(HELM) lint --quiet --strict deploy/helm/scoter --values deploy/helm/example.yaml
+	@{ echo "# Rendered by make manifests from the chart in deploy/helm: change it there. See docs/operations.md." && \
+	  $(HELM) template scoter deploy/helm/scoter --values deploy/helm/example.yaml; } >$(HELM).yaml
+	@mv $(HELM).yaml deploy/kubernetes/scoter.yaml
+
+KUBERNETES := build/kubernetes/kube-apiserver
+$(KUBERNETES): tests/servers/kubernetes/go.mod
+	@mkdir -p $(@D) && cp $< $(@D)/ && cd $(@D) && go mod tidy && go build -o $(@F) k8s.io/kubernetes/cmd/$(@F)
+
+test-kubernetes: $(DEV) $(HELM) $(KUBERNETES) ##@tests Apply the chart and the manifests to a real control plane (built with Go, eleven minutes of CPU time at first; etcd is installed with apt-get when run as root).
+	@command -v etcd >/dev/null || { apt-get update -qq && RUNLEVEL=1 apt-get install -y -qq etcd-server >/dev/null; }
+	@$(BIN)/pytest -m kubernetes tests/deploy
 
 # BUILDAH_FORMAT: the format of podman and buildah by default has no health checks.
 ENGINE ?= $(firstword $(foreach each,podman buildah docker,$(if $(shell command -v $(each)),$(each))))

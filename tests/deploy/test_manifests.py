@@ -1,8 +1,9 @@
-"""The Compose file and the Kubernetes manifests: valid by their schemas, and consistent with each other and Scoter."""
+"""The Compose file, the Helm chart and the manifests rendered from it: valid by their schemas, and consistent."""
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from importlib import import_module
@@ -16,6 +17,10 @@ from scoter import __version__
 from scoter.cli.serve import command as serve
 from scoter.config import load
 
+CHART = ROOT / "deploy" / "helm" / "scoter"
+EXAMPLE = ROOT / "deploy" / "helm" / "example.yaml"
+HELM = ROOT / "build" / "tools" / "helm"  # of ``make manifests``
+needs_helm = pytest.mark.skipif(not HELM.exists(), reason="run: make manifests")
 SCHEMAS = ROOT / "build" / "schemas"  # of ``make test-manifests``
 VERSION = "1.31"  # of Kubernetes
 ROLES = {"api", "pipeline", "worker"}
@@ -28,6 +33,20 @@ def compose() -> dict[str, Any]:
 
 def manifests() -> list[dict[str, Any]]:
     return list(yaml.safe_load_all(KUBERNETES.read_text()))
+
+
+def rendered(*options: str) -> str:
+    """Return the manifests that the chart gives with the example's values and other options."""
+    command = [str(HELM), "template", "scoter", str(CHART), "--values", str(EXAMPLE), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def chart(*options: str) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return these manifests by kind and name."""
+    found = (each for each in yaml.safe_load_all(rendered(*options)) if each)
+    return {(each["kind"], each["metadata"]["name"]): each for each in found}
 
 
 def named(kind: str) -> dict[str, dict[str, Any]]:
@@ -138,7 +157,7 @@ def test_kubernetes_starts_every_role_with_what_it_mounts() -> None:
     assert set(pods()) == ROLES
     secrets, settings = named("Secret"), named("ConfigMap")
     for role, spec in pods().items():
-        assert spec["selector"]["matchLabels"] == spec["template"]["metadata"]["labels"]
+        assert spec["selector"]["matchLabels"].items() <= spec["template"]["metadata"]["labels"].items()
         pod = spec["template"]["spec"]
         container = container_of(spec)
         assert options_of(container["args"])["role"] == role
@@ -151,8 +170,21 @@ def test_kubernetes_starts_every_role_with_what_it_mounts() -> None:
             if "secret" in volume:
                 known = secrets[volume["secret"]["secretName"]]["stringData"]
                 assert {each["key"] for each in volume["secret"].get("items", ())} <= set(known)
-    (worker,) = (each for each in named("NetworkPolicy").values() if each["metadata"]["name"] == "scoter-worker")
-    assert {"cassandra"}.isdisjoint(json.dumps(worker).split('"'))  # workers do not reach the database
+        assert pod["enableServiceLinks"] is False  # the variables SCOTER_API_SERVICE_HOST … are no settings
+
+
+def test_only_workers_and_callbacks_reach_the_web_and_workers_nothing_else() -> None:
+    policies = {name.removeprefix("scoter-"): each["spec"] for name, each in named("NetworkPolicy").items()}
+    assert set(policies) == ROLES
+    for role, policy in policies.items():
+        assert policy["podSelector"] == pods()[role]["selector"]
+        assert policy["policyTypes"] == ["Ingress", "Egress"]
+        reached = json.dumps(policy["egress"])
+        assert ("0.0.0.0/0" in reached) == (role != "pipeline")
+        assert ("cassandra" in reached) == (role != "worker")
+        assert bool(policy["ingress"]) == (role == "api")
+    (web,) = (to["ipBlock"] for rule in policies["worker"]["egress"] for to in rule.get("to", ()) if "ipBlock" in to)
+    assert {"10.0.0.0/8", "169.254.0.0/16", "192.168.0.0/16"} <= set(web["except"])
 
 
 def test_all_apis_have_the_same_secret_of_callbacks() -> None:
@@ -211,8 +243,81 @@ def test_every_role_has_a_disruption_budget_and_the_services_that_it_needs() -> 
     assert governing["selector"] == pods()["pipeline"]["selector"]["matchLabels"]
 
 
-def test_compose_file_fits_the_schema_of_compose() -> None:
+def test_chart_has_the_version_of_scoter_and_its_example_fits_its_schema() -> None:
     import jsonschema  # type: ignore[import-untyped]
+
+    about = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert about["version"] == about["appVersion"] == __version__
+    check = jsonschema.Draft7Validator(json.loads((CHART / "values.schema.json").read_text()))
+    defaults, example = (yaml.safe_load(each.read_text()) for each in (CHART / "values.yaml", EXAMPLE))
+    whole = {
+        name: {**value, **example.get(name, {})} if example.get(name) else value for name, value in defaults.items()
+    }
+    check.validate(whole)
+    # What is missing in the defaults must be entered; and every value is described.
+    assert {tuple(each.absolute_path) for each in check.iter_errors(defaults)} == {
+        ("agent", "name"),
+        ("agent", "url"),
+        ("kafka", "brokers"),
+        ("cassandra", "hosts"),
+    }
+    known = check.schema["properties"]
+    for name, value in defaults.items():
+        if isinstance(value, dict) and name != "settings":
+            assert set(value) == set(known[name]["properties"]), name
+
+
+@needs_helm
+def test_the_manifests_are_those_of_the_chart() -> None:
+    assert KUBERNETES.read_text().partition("\n")[2] == rendered()
+
+
+@needs_helm
+def test_values_of_the_chart_reach_the_manifests() -> None:
+    found = chart(
+        "--set=settings.live\\.known_for=7d,settings.kafka\\.partitions=128,secrets.existing=mine,image.tag=v9",
+        "--set=worker.autoscaling.enabled=true,pipeline.storage.class=fast,networkPolicies.enabled=false",
+        "--set=serviceMonitor.enabled=true,kafka.security=tls,api.replicas=5",
+    )
+    data = found["ConfigMap", "scoter"]["data"]
+    assert (data["SCOTER_LIVE__KNOWN_FOR"], data["SCOTER_KAFKA__PARTITIONS"]) == ("7d", "128")
+    assert "SCOTER_KAFKA__PASSWORD_FILE" not in data
+    load(overrides=settings_of(data))
+    assert not [name for kind, name in found if kind in ("Secret", "NetworkPolicy")]
+    worker, api = found["Deployment", "scoter-worker"]["spec"], found["Deployment", "scoter-api"]["spec"]
+    assert "replicas" not in worker  # the autoscaler's
+    assert api["replicas"] == 5
+    pod = worker["template"]["spec"]
+    assert pod["containers"][0]["image"] == "scoter:v9"
+    assert [each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each] == ["mine"]
+    (scaled,) = (each["spec"] for (kind, _), each in found.items() if kind == "HorizontalPodAutoscaler")
+    assert scaled["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "scoter-worker"}
+    metric = scaled["metrics"][0]["external"]["metric"]
+    assert metric["selector"]["matchLabels"] == {"consumergroup": "scoter.fetchers"}
+    claim = found["StatefulSet", "scoter-pipeline"]["spec"]["volumeClaimTemplates"][0]
+    assert claim["spec"]["storageClassName"] == "fast"
+    assert found["ServiceMonitor", "scoter"]["spec"]["endpoints"][0]["port"] == "http"
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("agent.name=", "agent/name"),
+        ("secrets.webhookSecret=", "set secrets.webhookSecret, or secrets.existing"),
+        ("kafka.security=sasl", "kafka/security"),
+        ("worker.replica=3", "replica"),
+    ],
+)
+def test_wrong_value_of_the_chart_is_refused(option: str, message: str) -> None:
+    command = [str(HELM), "template", "scoter", str(CHART), "--values", str(EXAMPLE), "--set", option]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert message in done.stderr
+
+
+def test_compose_file_fits_the_schema_of_compose() -> None:
+    import jsonschema
 
     schema = SCHEMAS / "compose" / "config" / "compose_spec.json"
     if not schema.exists():
