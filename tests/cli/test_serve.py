@@ -101,6 +101,12 @@ def test_key_options_are_rejected_without_new_key(run: Run, option: tuple[str, s
     assert done.err == f"scoter: {option[0]}: can only be used with --new-key\nSee scoter serve --help\n"
 
 
+def test_scopes_may_be_repeated(run: Run) -> None:
+    made = run("serve", "--new-key", "x", "--scopes", "submit", "--scopes", "read,submit", "--json")
+
+    assert json.loads(made.out)["scopes"] == ["submit", "read"]
+
+
 def test_unknown_scope_is_reported(run: Run) -> None:
     done = run("serve", "--new-key", "x", "--scopes", "raed")
 

@@ -24,7 +24,12 @@ _OPTIONS = (
     click.option("--without-keys", is_flag=True, help="Require no API key, even from other machines."),
     click.option("--new-key", metavar="NAME", help="Create an API key, print its token, and exit."),
     click.option(
-        "--scopes", default="read,submit", show_default=True, help="With --new-key: permissions (read,submit,admin)."
+        "--scopes",
+        multiple=True,
+        default=("read,submit",),
+        callback=lambda _context, _option, given: ",".join(given),
+        show_default="read,submit",
+        help="With --new-key: permissions (read,submit,admin), separated by commas; can be repeated.",
     ),
     click.option(
         "--rate",
