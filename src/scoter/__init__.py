@@ -18,6 +18,7 @@ The library interface: ``scoter.fetch_pages`` fetches URLs, and ``scoter.search`
 - ``http/``       what both HTTP APIs are made of
 - ``index/``      documents, index writers and search
 - ``live/``       the live service: pipeline, stores, HTTP API, processes
+- ``native``      finds and checks the modules in C
 - ``nutch/``      everything about Apache Nutch: its crawls, settings and commands
 - ``parse/``      parsers: from bytes to pages
 - ``plugins/``    extension points, and how plug-ins are loaded

@@ -1,8 +1,7 @@
 /* The words and numbers of a text, as words_hash() in traps.py needs them; it has the same in Python. */
 
-#define Py_LIMITED_API 0x030B0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "native.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -273,5 +272,5 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__words(void) {
     fill_kinds();
-    return PyModule_Create(&definition);
+    return module_of(&definition);
 }

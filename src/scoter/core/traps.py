@@ -13,9 +13,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from functools import lru_cache
-from importlib import import_module
 from typing import Final
 
 import ada_url
@@ -23,11 +21,12 @@ import xxhash
 from msgspec import Struct
 
 from scoter.core.url import Url
+from scoter.native import native_module
 
-split_words: Callable[[str, str, bytes], tuple[bytes, int, list[str]] | None] | None = None
+split_words: Callable[[str, str, bytes], tuple[bytes, int, list[str]] | None] | None = getattr(
+    native_module("scoter.core._words"), "split", None
+)
 """The same as ``_split_in_python``, in C, if Scoter was built with a compiler; it takes a tenth of the time."""
-with suppress(ImportError):
-    split_words = import_module("scoter.core._words").split
 
 YEARS_AHEAD: Final = 1
 """How many years after the current one a date in a URL may be: people plan events, but not long before."""

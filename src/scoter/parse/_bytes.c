@@ -1,8 +1,7 @@
 /* Searches in bytes, as byte_search.py has them in Python. */
 
-#define Py_LIMITED_API 0x030B0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../core/native.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -97,5 +96,5 @@ static struct PyModuleDef definition = {
 };
 
 PyMODINIT_FUNC PyInit__bytes(void) {
-    return PyModule_Create(&definition);
+    return module_of(&definition);
 }

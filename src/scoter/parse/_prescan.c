@@ -1,8 +1,7 @@
 /* Two searches of the pre-scan in C. prescan.py has the same in Python, and the reasons. */
 
-#define Py_LIMITED_API 0x030B0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../core/native.h"
+
 #include <stdbool.h>
 #include <string.h>
 
@@ -231,5 +230,5 @@ static struct PyModuleDef definition = {
 };
 
 PyMODINIT_FUNC PyInit__prescan(void) {
-    return PyModule_Create(&definition);
+    return module_of(&definition);
 }

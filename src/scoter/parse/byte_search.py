@@ -8,15 +8,13 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable
-from contextlib import suppress
-from importlib import import_module
 from typing import Any, Final
 
-count_native: Callable[[bytes, int], int] | None = None
-is_utf8_native: Callable[[bytes], bool] | None = None
-with suppress(ImportError):
-    _native = import_module("scoter.parse._bytes")
-    count_native, is_utf8_native = _native.count, _native.is_utf8
+from scoter.native import native_module
+
+_native: Final = native_module("scoter.parse._bytes")
+count_native: Callable[[bytes, int], int] | None = getattr(_native, "count", None)
+is_utf8_native: Callable[[bytes], bool] | None = getattr(_native, "is_utf8", None)
 
 _LONG: Final = 2_048  # characters or bytes; below, numpy's overhead dominates
 _OFFSETS: Final = struct.Struct("=ii")

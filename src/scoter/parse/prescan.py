@@ -22,21 +22,18 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
-from contextlib import suppress
-from importlib import import_module
 from typing import Final
 
 import re2  # type: ignore[import-untyped]
 
+from scoter.native import native_module
 from scoter.parse.byte_search import count_byte
 
-find_watched: Callable[[bytes, int], list[bytes]] | None = None
+_native: Final = native_module("scoter.parse._prescan")
+find_watched: Callable[[bytes, int], list[bytes]] | None = getattr(_native, "watched", None)
 """The same as ``_watched_in_python``, in C, if Scoter was built with a compiler; it takes a fifth of the time."""
-ends_tag: Callable[[bytes, int], bool] | None = None
+ends_tag: Callable[[bytes, int], bool] | None = getattr(_native, "ends", None)
 """The same as ``_ends_in_python``, in C."""
-with suppress(ImportError):
-    _native = import_module("scoter.parse._prescan")
-    find_watched, ends_tag = _native.watched, _native.ends
 
 _LESS_THAN: Final = ord("<")
 LARGEST: Final = 256 * 1024  # bytes; 3 % of pages are larger

@@ -5,9 +5,8 @@
    with what Lexbor's functions say before anything else may be called. Removed nodes stay allocated as long as their
    document, so no pointer to one can dangle. */
 
-#define Py_LIMITED_API 0x030B0000
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "../../core/native.h"
+
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -854,5 +853,5 @@ static struct PyModuleDef definition = {
 };
 
 PyMODINIT_FUNC PyInit__walk(void) {
-    return PyModule_Create(&definition);
+    return module_of(&definition);
 }

@@ -17,6 +17,7 @@ from typing import Final
 import selectolax.lexbor
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
+from scoter.native import native_module
 from scoter.parse.html.attributes import largest
 from scoter.parse.html.elements import (
     ANCHOR,
@@ -41,12 +42,7 @@ from scoter.parse.html.options import HtmlOptions
 from scoter.parse.html.page_parts import Attributes, PageParts, name_of, separate, whole_text, words
 from scoter.parse.robots_meta import ANY_ROBOT
 
-try:
-    import scoter.parse.html._walk as _walk
-except ImportError:  # built without a compiler
-    _IS_BUILT = False
-else:
-    _IS_BUILT = True
+_walk: Final = native_module("scoter.parse.html._walk")
 
 LONGEST_TITLE: Final = 1_000
 LONGEST_ANCHOR: Final = 500  # as in _walk.c
@@ -58,10 +54,10 @@ _KNOWN: Final = tuple(map(number, ("a", "span", "section", "svg")))
 
 
 def _is_usable() -> bool:
-    if not _IS_BUILT:
+    if _walk is None:
         return False
     tree = LexborHTMLParser("<title>A</title><p id=x>b<!-- c --><a href=d>e</a> <b></b>f &amp; g<br><ul><li>h</ul>")
-    return tree.root is not None and _walk.check(selectolax.lexbor.__file__, tree.root.mem_id)
+    return tree.root is not None and bool(_walk.check(selectolax.lexbor.__file__, tree.root.mem_id))
 
 
 IS_NATIVE: Final = _is_usable()
@@ -90,6 +86,7 @@ class PageWalk:
             self._visit_all(tree, root, parts, headings)
             return whole_text(tree) if self._with_text else ""
         body = tree.body
+        text: str
         headings.rows, text = _walk.walk(
             root.mem_id,
             0 if body is None else body.mem_id,
