@@ -103,3 +103,21 @@ def test_lookup_by_length_agrees_with_startswith_and_endswith(pieces: set[str], 
 
     assert (found.start(text) is not None) == text.startswith(tuple(pieces))
     assert (found.end(text) is not None) == text.endswith(tuple(pieces))
+
+
+_targets = st.text(alphabet="abA./", max_size=6)
+
+
+@given(
+    st.sampled_from(["http://a.ab", "https://ab", "http://a:81", "ftp://b.a", "file://"]),
+    _targets,
+    st.sampled_from(["", "?", "?/a.b"]),
+    st.lists(st.text(alphabet="ab./:1", min_size=1, max_size=7), min_size=1, max_size=4),
+)
+def test_suffixes_of_the_path_do_not_reach_into_host_and_query(
+    origin: str, target: str, query: str, suffixes: list[str]
+) -> None:
+    url = canonical(f"{origin}/{target}{query}")
+    rules = parse_suffixes(["+IP", *suffixes], "rules.txt")
+
+    assert rules.keeps(url) == (not url.path.lower().endswith(tuple(suffixes)))

@@ -77,3 +77,11 @@ def test_any_url_is_checked_without_an_error(text: str) -> None:
     rules = ValidatorRules()
 
     assert rules.keeps(url) is (rules.explain(url) == "a valid URL")
+
+
+@given(st.lists(st.sampled_from(["a", "b", "11", "", "c?d/a/a"]), max_size=9))
+def test_only_words_that_a_path_repeats_more_than_twice_are_a_fault(pieces: list[str]) -> None:
+    url = canonical(f"http://a.example/{'/'.join(pieces)}")
+    segments = url.path.split("/")
+
+    assert ValidatorRules().keeps(url) == all(segments.count(each) <= 2 for each in segments if each in ("a", "b", "c"))

@@ -117,7 +117,9 @@ class SuffixRules(Struct, frozen=True):
         found = self.suffixes.end(text.lower() if self.ignore_case else text)
         if not self.path_only or (found is None and text.startswith("http")):
             return found
-        # Where the path begins takes longer to find, few URLs have a suffix, and those of http always have a path.
+        if found is not None and text.startswith(("http://", "https://")):  # these always have a path
+            return found if len(found) <= len(text) - text.index("/", 8) else None
+        # Where the path of others begins takes longer to find, and few have a suffix.
         return self.suffixes.end(url.path.lower() if self.ignore_case else url.path)
 
 

@@ -56,6 +56,8 @@ class ValidatorRules(Struct, frozen=True):
 
     def _repeated(self, text: str) -> str:
         """Return a segment that occurs too often; numbers do not count, because dates repeat them (/11/11/11/)."""
+        if text.count("/") <= self.most_repeats + 2:
+            return ""  # too few segments, as in most URLs
         segments = text.partition("?")[0].split("/")[3:]  # after the scheme and the host
         if len(segments) - len(set(segments)) < self.most_repeats:
             return ""
