@@ -17,7 +17,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCES = ("core/_words.c", "parse/_bytes.c", "parse/_prescan.c", "parse/html/_walk.c")
+SOURCES = ("core/_needles.c", "core/_words.c", "parse/_bytes.c", "parse/_prescan.c", "parse/html/_walk.c")
 MODULES = tuple(Path("src/scoter") / source for source in SOURCES)
 
 

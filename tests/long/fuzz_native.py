@@ -72,6 +72,7 @@ def _load(module: Path) -> None:
 
 def _fuzz(seconds: float, seed: int, folders: list[Path]) -> int:
     from scoter.core import traps
+    from scoter.core.needles import Needles, occur_native
     from scoter.core.page import Content
     from scoter.core.url import canonical
     from scoter.parse.byte_search import count_native, is_utf8_native
@@ -82,6 +83,7 @@ def _fuzz(seconds: float, seed: int, folders: list[Path]) -> int:
     assert IS_NATIVE
     assert traps.split_words is not None
     assert find_watched is not None
+    assert occur_native is not None
     assert count_native is not None
     assert is_utf8_native is not None
     files = sorted(path for folder in folders for path in folder.rglob("*.htm*") if path.is_file())
@@ -100,6 +102,8 @@ def _fuzz(seconds: float, seed: int, folders: list[Path]) -> int:
         differs = in_python != in_c or (traps.split_words(*said, traps._DATE_FIELDS) or words) != words
         differs |= count_native(body, ord("<")) != body.count(b"<")
         differs |= is_utf8_native(body) != (body.decode(errors="ignore").encode() == body)
+        needles = _needles(chance, body)
+        differs |= Needles(*needles).occur_in(body) != any(each in body for each in needles)
         if differs or find_watched(body, _FEW_WATCHED) != _watched_in_python(body):
             file = Path(tempfile.gettempdir()) / f"walk-{seed}-{number}.html"
             file.write_bytes(body)
@@ -112,6 +116,18 @@ def _fuzz(seconds: float, seed: int, folders: list[Path]) -> int:
 
 def _random(chance: random.Random) -> bytes:
     return some_markup(chance, chance.choice((20, 100, 1_000))).encode(errors="replace")
+
+
+def _needles(chance: random.Random, body: bytes) -> list[bytes]:
+    """Return pieces of a body, most of which are changed."""
+    found = []
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.randrange(len(body) + 1)
+        piece = bytearray(body[at : at + chance.randrange(6, 20)].ljust(6, b"<"))
+        if chance.random() < 0.9:
+            piece[chance.randrange(len(piece))] ^= 1
+        found.append(bytes(piece))
+    return found
 
 
 def _damaged(chance: random.Random, files: list[Path]) -> bytes:

@@ -18,6 +18,7 @@ and tested over its whole range. An import contract enforces this.
 - ``representative``  which URL of a redirect people should see
 - ``page``            a parsed page
 - ``language_tags``   normalises language tags
+- ``needles``         whether any of several byte strings occurs in others
 - ``document``        documents for search indexes
 - ``metadata``        what a page says about itself
 - ``robots``          robots.txt rules

@@ -6,6 +6,7 @@ Language, script and region are kept; variants and extensions are dropped.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 # ISO 639-2 codes, both bibliographic and terminological, and their ISO 639-1 equivalents. BCP 47 wants the shorter.
@@ -61,7 +62,12 @@ def language_tag(text: str) -> str:
     >>> language_tag("Swedish"), language_tag("English (United States)")
     ('sv', 'en')
     """
-    words = (word.partition(";")[0] for word in text[:_LONGEST].lower().replace(",", " ").split())
+    return _known_tag(text[:_LONGEST])
+
+
+@lru_cache(maxsize=1_024)  # all pages of a site declare the same
+def _known_tag(text: str) -> str:
+    words = (word.partition(";")[0] for word in text.lower().replace(",", " ").split())
     tags = [tag for word in words if (tag := _tag(word))]
     # The HTML standard, too, ignores a content-language with several languages.
     return tags[0] if len({primary(tag) for tag in tags}) == 1 else ""

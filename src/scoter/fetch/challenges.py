@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import Final
 from urllib.parse import unquote
 
-import re2  # type: ignore[import-untyped]
 from msgspec import Struct
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from scoter.compose import Service
+from scoter.core.needles import Needles
 from scoter.core.reply import Exchange, Failed, Fetched, Gone, Headers, Reason, Reply, Request, header
 from scoter.core.url import Url
 from scoter.fetch.decode import content_codings, decode
@@ -30,10 +30,11 @@ _ACCEPTED: Final = range(200, 300)
 _LITTLE_TEXT: Final = 600  # characters beside the form of a wall
 _FEW_LINKS: Final = 25
 _LOGIN: Final = ("login", "signin", "sign-in", "sign_in", "logon", "auth", "account", "session", "register", "signup")
-# A page without any of these is no challenge. RE2 looks for all of them at once, in a quarter of the time of ``in``.
-_HINT: Final = re2.compile(
-    b"/cdn-cgi/challenge-platform/|_cf_chl_opt|cf-error-details|bm-verify|/_sec/cp_challenge/|edgesuite"
-    b"|captcha-delivery\\.com|px-captcha|anubis|aws[wW]af|gokuProps|type=[\"']?password|consent"
+# A page without any of these is no challenge.
+_HINTS: Final = Needles(
+    *(b"/cdn-cgi/challenge-platform/", b"_cf_chl_opt", b"cf-error-details", b"bm-verify", b"/_sec/cp_challenge/"),
+    *(b"edgesuite", b"captcha-delivery.com", b"px-captcha", b"anubis", b"awswaf", b"awsWaf", b"gokuProps"),
+    *(b"type=password", b'type="password', b"type='password", b"consent"),
 )
 
 
@@ -75,7 +76,7 @@ def find_challenge(exchange: Exchange) -> Challenge | None:
         body = decode(body, codings, LARGEST + 1).body
         if len(body) > LARGEST:
             return None
-    if _HINT.search(body) is None:
+    if not _HINTS.occur_in(body):
         return None
     return _by_markup(exchange.url, status, headers, LexborHTMLParser(body))
 

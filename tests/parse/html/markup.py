@@ -14,7 +14,9 @@ ELEMENTS: Final = (
 ATTRIBUTES: Final = (
     *('href="/a"', 'href="b?c#d"', "href=''", "href", "xlink:href='/x'", "rel=NOFOLLOW", "rel='Canonical'", "id=top"),
     *("rel=alternate", "name=end", "id=''", "id='é'", "alt='A  picture'", "title=' T '", "src=i.png"),
-    *("srcset='a 1x, b 2x'", "content=noindex", "name=robots", "http-equiv=refresh", "content='3; url=/r'", "lang=de"),
+    *("srcset='a 1x, b 2x'", "srcset='i.png 1x,,b,c 1.5x d'", "srcset='é 2w, a .5x'", "srcset='a 3w,b 12345678.x , '"),
+    *("rel='dns-prefetch'", "rel='icon preload'", "rel='Stylesheet'", "rel='\u212aanonical'"),
+    *("content=noindex", "name=robots", "http-equiv=refresh", "content='3; url=/r'", "lang=de"),
     *("method=POST", "action=/f", "poster=p", "data=o", "HREF=/Upper", "href='\x00'", "property='og:title'"),
     *("class=mw-headline", "xml:lang=fr", "name=' ROBOTS'", "name=''", "property", "property=É", "content"),
 )

@@ -98,9 +98,9 @@ def test_errors_in_python_end_the_walk() -> None:
     assert tree.root is not None
     tables = bytes([10]) * 256, bytes([255]) * 256, bytes(256)
     with pytest.raises(RuntimeError, match="no memory"):
-        _walk.walk(tree.root.mem_id, 0, *tables, (1, 2, 3, 4), ([], [], []), (), fail, fail, {}, True)
+        _walk.walk(tree.root.mem_id, 0, *tables, (1, 2, 3, 4), ([], [], []), (), {}, (fail,) * 3, {}, True)
     with pytest.raises(ValueError, match="another size"):
-        _walk.walk(tree.root.mem_id, 0, b"", b"", b"", (1, 2, 3, 4), ([], [], []), (), fail, fail, {}, True)
+        _walk.walk(tree.root.mem_id, 0, b"", b"", b"", (1, 2, 3, 4), ([], [], []), (), {}, (fail,) * 3, {}, True)
 
 
 @native
@@ -112,7 +112,9 @@ def test_another_library_is_refused() -> None:
     try:
         assert not _walk.check("/nowhere.so", tree.root.mem_id)
         with pytest.raises(ValueError, match="not ready"):
-            _walk.walk(tree.root.mem_id, 0, b"", b"", b"", (1, 2, 3, 4), ([], [], []), (), _nothing, _nothing, {}, True)
+            _walk.walk(
+                tree.root.mem_id, 0, b"", b"", b"", (1, 2, 3, 4), ([], [], []), (), {}, (_nothing,) * 3, {}, True
+            )
     finally:
         assert _walk.check(selectolax.lexbor.__file__, tree.root.mem_id)
 

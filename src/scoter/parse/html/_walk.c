@@ -21,6 +21,7 @@ enum { NUMBERS = 256, NOTHING = 255 };
 /* The actions of elements.py. */
 enum { PIECE, ANCHOR, OUT, HEADING, TERM, META, TITLE, BASE, ROOT, LINK, IMAGE, REFERENCE, SCRIPT };
 enum { LONGEST_ANCHOR = 500, DEEPEST = 8, INNER = 3, OUTER = 4 };
+enum { LONGEST_SRCSET = 16384, LONGEST_SIZE = 10, LONGEST_REL = 64 };
 
 typedef struct node node;
 struct node {
@@ -237,7 +238,7 @@ typedef struct {
 typedef struct {
     const unsigned char *kinds, *after, *inline_;
     uintptr_t anchor, span_, section, svg;
-    PyObject *links, *metas, *robots, *agents, *element, *words, *wiki, *name_a, *empty;
+    PyObject *links, *metas, *robots, *agents, *element, *words, *wiki, *sources, *largest, *name_a, *empty;
     node *image;
     PyObject *image_label;
     inner_anchor inner[INNER];
@@ -251,12 +252,17 @@ static bool is_inline(const walk *on, const node *of) {
     return of->name < NUMBERS && on->inline_[of->name];
 }
 
+static bool is_ascii(span text) {
+    for (size_t at = 0; at < text.length; at++) {
+        if (text.data[at] & 0x80)
+            return false;
+    }
+    return true;
+}
+
 /* Return a text on one line, truncated. */
 static PyObject *one_line(walk *on, const char *data, size_t length) {
-    bool ascii = true;
-    for (size_t at = 0; at < length && ascii; at++)
-        ascii = !(data[at] & 0x80);
-    if (!ascii) {
+    if (!is_ascii((span){data, length})) {
         PyObject *text = str_of((span){data, length});
         if (text == NULL)
             return NULL;
@@ -374,6 +380,13 @@ static PyObject *first_name(const walk *on, span id, span name) {
     return name.data && name.length ? str_of(name) : Py_NewRef(on->empty);
 }
 
+static bool add_link(walk *on, PyObject *target, PyObject *text, PyObject *rel, PyObject *name) {
+    PyObject *link = PyTuple_Pack(4, target, text, rel, name);
+    int failed = link ? PyList_Append(on->links, link) : -1;
+    Py_XDECREF(link);
+    return !failed;
+}
+
 static bool visit_anchor(walk *on, node *at) {
     static const char *const names[] = {"href", "xlink:href", "rel", "id", "name"};
     span values[5];
@@ -391,13 +404,11 @@ static bool visit_anchor(walk *on, node *at) {
         }
         PyObject *target = text ? str_of(href) : NULL;
         PyObject *rel = target ? lower_of(on, values[2]) : NULL;
-        PyObject *link = rel ? PyTuple_Pack(4, target, text, rel, on->name_a) : NULL;
-        int failed = link ? PyList_Append(on->links, link) : -1;
+        bool added = rel && add_link(on, target, text, rel, on->name_a);
         Py_XDECREF(text);
         Py_XDECREF(target);
         Py_XDECREF(rel);
-        Py_XDECREF(link);
-        if (failed)
+        if (!added)
             return false;
         node *beside = at->prev ? at->prev : at->parent;
         if (beside && is_inline(on, beside) && !separate(on, at, href))
@@ -569,6 +580,173 @@ static bool visit_meta(walk *on, node *at, bool *is_left) {
     return !failed && concerns >= 0;
 }
 
+static span without_commas(span text) {
+    while (text.length && *text.data == ',') {
+        text.data++;
+        text.length--;
+    }
+    return text;
+}
+
+/* The number of a descriptor such as 640w or 1.5x, or 0; so few digits make an exact number. */
+static double size_of(span descriptor) {
+    if (descriptor.length < 2 || descriptor.length > LONGEST_SIZE)
+        return 0;
+    char unit = descriptor.data[--descriptor.length];
+    double number = 0, scale = 0;
+    size_t digits = 0;
+    for (size_t at = 0; at < descriptor.length; at++) {
+        char byte = descriptor.data[at];
+        if (byte == '.' && scale == 0) {
+            scale = 1;
+            continue;
+        }
+        if (byte < '0' || byte > '9')
+            return 0;
+        number = 10 * number + (byte - '0');
+        scale *= 10;
+        digits++;
+    }
+    return digits && (unit == 'w' || unit == 'x') ? number / (scale ? scale : 1) : 0;
+}
+
+/* The widest or densest candidate, as largest() in attributes.py finds it; the text must be ASCII. */
+static span widest_of(span srcset) {
+    span best = {NULL, 0}, address = {NULL, 0};
+    double most = 0, size = 1;
+    const char *at = srcset.data, *end = at + (srcset.length < LONGEST_SRCSET ? srcset.length : LONGEST_SRCSET);
+    for (;;) {
+        while (at < end && is_ascii_space((unsigned char)*at))
+            at++;
+        if (at == end)
+            break;
+        span word = {at, 0};
+        while (at < end && !is_ascii_space((unsigned char)*at))
+            at++;
+        word.length = (size_t)(at - word.data);
+        span rest = {at, 0};
+        if (address.length == 0) {
+            address = without_commas(word);
+            size = 1;
+            if (address.length == 0 || address.data[address.length - 1] != ',')
+                continue;
+            while (address.data[address.length - 1] == ',')
+                address.length--;
+        } else {
+            const char *comma = memchr(word.data, ',', word.length);
+            double found = size_of((span){word.data, comma ? (size_t)(comma - word.data) : word.length});
+            size = found > 0 ? found : size;
+            if (comma == NULL)
+                continue;
+            rest = (span){comma + 1, (size_t)(at - comma - 1)};
+        }
+        if (size > most) {
+            best = address;
+            most = size;
+        }
+        address = without_commas(rest);
+        size = 1;
+    }
+    return address.length && size > most ? address : best;
+}
+
+/* Record the widest candidate of an image, unless it is the image itself. */
+static bool add_widest(walk *on, span srcset, span src, PyObject *label, PyObject *name) {
+    PyObject *widest = NULL, *whole = NULL;
+    if (is_ascii(srcset))
+        widest = str_of(widest_of(srcset));
+    else if ((whole = str_of(srcset)))
+        widest = PyObject_CallFunctionObjArgs(on->largest, whole, NULL);
+    PyObject *own = widest ? str_of(src) : NULL;
+    bool done = own != NULL;
+    if (done && PyUnicode_GetLength(widest) && (src.data == NULL || PyUnicode_Compare(widest, own)))
+        done = add_link(on, widest, label, on->empty, name);
+    Py_XDECREF(whole);
+    Py_XDECREF(widest);
+    Py_XDECREF(own);
+    return done;
+}
+
+/* Whether a rel may have a meaning for PageParts.add_reference(). */
+static bool says_more(span rel) {
+    static const char *const words[] = {"canonical", "alternate", "amphtml", "dns-prefetch", "preconnect"};
+    char lower[LONGEST_REL];
+    if (rel.length > LONGEST_REL || !is_ascii(rel))
+        return true;
+    for (size_t at = 0; at < rel.length; at++)
+        lower[at] = rel.data[at] >= 'A' && rel.data[at] <= 'Z' ? (char)(rel.data[at] | 0x20) : rel.data[at];
+    for (size_t each = 0; each < sizeof words / sizeof *words; each++) {
+        size_t length = strlen(words[each]);
+        for (size_t at = 0; at + length <= rel.length; at++) {
+            if (!memcmp(lower + at, words[each], length))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void finish(walk *on, node *at) {
+    unsigned after = on->after[at->name];
+    if (after == PIECE)
+        unwrap(at);
+    else if (after == OUT)
+        remove_element(on, at);
+}
+
+static void keep_label(walk *on, node *image, PyObject *label) { /* takes the reference to the label */
+    PyObject *former = on->image_label;
+    on->image = image;
+    on->image_label = label;
+    Py_DECREF(former);
+}
+
+/* Record the links of an element as PageWalk._links() does. Its source has its name and the attributes with links, or
+   nothing if they are ignored. A reference that says more about the page is left to that. */
+static bool visit_source(walk *on, node *at, unsigned kind, PyObject *source, bool *is_left) {
+    enum { REL, ALT, HEADLINE, SRCSET, FIRST, LAST = FIRST + 1, READ };
+    const char *names[READ] = {"rel", "alt", "title", "srcset", "", ""};
+    span values[READ];
+    bool present[READ];
+    Py_ssize_t count = PyTuple_Size(source) - 1;
+    for (Py_ssize_t each = 0; each < count && each < READ - FIRST; each++) {
+        names[FIRST + each] = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(source, each + 1), NULL);
+        if (names[FIRST + each] == NULL)
+            return false;
+    }
+    find_attributes(at, READ, names, values, present);
+    *is_left = kind == REFERENCE && says_more(values[REL]);
+    if (*is_left)
+        return true;
+    span said = values[ALT].length ? values[ALT] : values[HEADLINE];
+    PyObject *label = said.length ? one_line(on, said.data, said.length) : Py_NewRef(on->empty);
+    PyObject *rel = label ? lower_of(on, values[REL]) : NULL;
+    bool done = rel != NULL;
+    if (done && kind == IMAGE && count > 0 && values[SRCSET].length)
+        done = add_widest(on, values[SRCSET], values[FIRST], label, PyTuple_GetItem(source, 0));
+    for (Py_ssize_t each = 0; done && each < count && each < READ - FIRST; each++) {
+        if (values[FIRST + each].data == NULL)
+            continue;
+        PyObject *target = str_of(values[FIRST + each]);
+        done = target && add_link(on, target, label, rel, PyTuple_GetItem(source, 0));
+        Py_XDECREF(target);
+    }
+    Py_XDECREF(rel);
+    if (done && kind == IMAGE && PyUnicode_GetLength(label))
+        keep_label(on, at, Py_NewRef(label));
+    Py_XDECREF(label);
+    if (done)
+        finish(on, at);
+    return done;
+}
+
+/* The entry of an element in a dict by numbers: a borrowed reference, or NULL. */
+static PyObject *entry_of(PyObject *by_number, const node *at) {
+    PyObject *key = PyLong_FromSize_t(at->name);
+    PyObject *found = key ? PyDict_GetItemWithError(by_number, key) : NULL;
+    Py_XDECREF(key);
+    return found;
+}
+
 /* Tell Python of an element that occurs a few times on a page. */
 static bool visit_other(walk *on, node *at, unsigned kind) {
     if (kind == TITLE && at->parent && at->parent->name == on->svg)
@@ -578,6 +756,16 @@ static bool visit_other(walk *on, node *at, unsigned kind) {
         if (!visit_meta(on, at, &is_left))
             return false;
         if (!is_left)
+            return true;
+    }
+    if (kind == LINK || kind == IMAGE || kind == REFERENCE) {
+        bool is_left;
+        PyObject *source = entry_of(on->sources, at);
+        if (source && !visit_source(on, at, kind, source, &is_left))
+            return false;
+        if (source == NULL && PyErr_Occurred())
+            return false;
+        if (source && !is_left)
             return true;
     }
     PyObject *attributes = attributes_of(at);
@@ -596,19 +784,11 @@ static bool visit_other(walk *on, node *at, unsigned kind) {
     Py_XDECREF(text);
     if (label == NULL)
         return false;
-    if (PyUnicode_Check(label) && PyUnicode_GetLength(label)) {
-        PyObject *former = on->image_label;
-        on->image = at;
-        on->image_label = label;
-        Py_DECREF(former);
-    } else {
+    if (PyUnicode_Check(label) && PyUnicode_GetLength(label))
+        keep_label(on, at, label);
+    else
         Py_DECREF(label);
-    }
-    unsigned after = on->after[at->name];
-    if (after == PIECE)
-        unwrap(at);
-    else if (after == OUT)
-        remove_element(on, at);
+    finish(on, at);
     return true;
 }
 
@@ -748,11 +928,12 @@ static PyObject *whole_text(node *body) {
 }
 
 PyDoc_STRVAR(walk_doc,
-             "walk(root, body, kinds, after, inline, names, lists, agents, element, words, wiki, with_text)\n--\n\n"
+             "walk(root, body, kinds, after, inline, names, lists, agents, sources, functions, wiki, with_text)\n--\n\n"
              "Walk over a page; return its headings, last first, and its text.\n\n"
              "``root`` and ``body`` are addresses of nodes, ``names`` the numbers of a, span, section and svg.\n"
-             "Links, meta elements and those for ``agents`` are appended to the ``lists``, and ``element`` is called for\n"
-             "other elements that matter.");
+             "Links, meta elements and those for ``agents`` are appended to the ``lists``. ``sources`` has the names and\n"
+             "attributes of elements with links by their numbers. The ``functions`` are called for other elements that\n"
+             "matter, for words that are not ASCII, and for the largest of images whose addresses are not.");
 
 static PyObject *do_walk(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned long long root, body;
@@ -761,9 +942,10 @@ static PyObject *do_walk(PyObject *Py_UNUSED(module), PyObject *args) {
     unsigned long long names[4];
     int with_text;
     walk on = {0};
-    if (!PyArg_ParseTuple(args, "KKy#y#y#(KKKK)(O!O!O!)OOOO!p", &root, &body, &kinds, &kinds_length, &after, &after_length,
+    if (!PyArg_ParseTuple(args, "KKy#y#y#(KKKK)(O!O!O!)OO!(OOO)O!p", &root, &body, &kinds, &kinds_length, &after, &after_length,
                           &inline_, &inline_length, &names[0], &names[1], &names[2], &names[3], &PyList_Type,
-                          &on.links, &PyList_Type, &on.metas, &PyList_Type, &on.robots, &on.agents, &on.element, &on.words, &PyDict_Type, &on.wiki, &with_text))
+                          &on.links, &PyList_Type, &on.metas, &PyList_Type, &on.robots, &on.agents, &PyDict_Type, &on.sources,
+                          &on.element, &on.words, &on.largest, &PyDict_Type, &on.wiki, &with_text))
         return NULL;
     if (!ready || root == 0 || kinds_length != NUMBERS || after_length != NUMBERS || inline_length != NUMBERS) {
         PyErr_SetString(PyExc_ValueError, "not ready, or tables of another size");

@@ -10,8 +10,10 @@ def walk(
     names: tuple[int, ...],
     lists: tuple[list[tuple[str, str, str, str]], list[tuple[str, str]], list[str]],
     agents: tuple[str, ...],
-    element: Callable[[int, int, dict[str, str | None], str], str],
-    words: Callable[[str, int], str],
+    sources: dict[int, tuple[str, ...]],
+    functions: tuple[
+        Callable[[int, int, dict[str, str | None], str], str], Callable[[str, int], str], Callable[[str], str]
+    ],
     wiki: dict[int, str],
     with_text: bool,
 ) -> tuple[list[tuple[int, str, list[str]]], str]: ...

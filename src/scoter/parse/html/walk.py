@@ -74,6 +74,12 @@ class PageWalk:
         kinds, after, self._link_elements = actions(options)
         self._kinds = _table(kinds)
         self._after = _table(after)
+        self._sources: dict[int, tuple[str, ...]] = {
+            each: () for each, kind in kinds.items() if kind in (IMAGE, REFERENCE)
+        }
+        for each, element in self._link_elements.items():
+            if element.name != "form":  # its method decides
+                self._sources[each] = (element.name, *element.attributes)
         self._within_text = UNSEEN.union(each for each, kind in kinds.items() if kind in (PIECE, ANCHOR))
         self._inline = bytes([each in self._within_text for each in range(_NUMBERS)])
 
@@ -96,8 +102,8 @@ class PageWalk:
             _KNOWN,
             (parts.links, parts.metas, parts.robots),
             self._robots,
-            partial(self._element, parts),
-            words,
+            self._sources,
+            (partial(self._element, parts), words, largest),
             headings.wiki,
             self._with_text,
         )
