@@ -28,8 +28,7 @@ _OPTIONS = (
         multiple=True,
         default=("read,submit",),
         callback=lambda _context, _option, given: ",".join(given),
-        show_default="read,submit",
-        help="With --new-key: permissions (read,submit,admin), separated by commas; can be repeated.",
+        help="With --new-key: permissions, of read, submit and admin; can be repeated (default: read,submit).",
     ),
     click.option(
         "--rate",
