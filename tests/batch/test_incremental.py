@@ -34,6 +34,7 @@ from scoter.config import Config, load
 from scoter.core.url import canonical
 from scoter.engine import Engine, file_source, source_of
 from scoter.engine.sources import with_positions
+from scoter.errors import UserError
 from scoter.store.tables import Table
 
 WHOLE = load(overrides=["db.incremental_min_rows=1000000"])
@@ -149,6 +150,29 @@ def test_rewriting_a_column_keeps_parts_and_drops_replaced_rows(engine: Engine, 
     assert [part.is_delta for part in manifest.parts] == [part.is_delta for part in table.manifest.parts]
     assert not any(part.replaced for part in manifest.parts)
     assert not manifest.replaced
+
+
+def test_rewriting_a_column_copies_whole_parts_unless_they_are_damaged(engine: Engine, tmp_path: Path) -> None:
+    crawl, values = some_crawl(tmp_path / "crawl"), tmp_path / "values.parquet"
+    expected = [{**row, "score": row["score"] + 1} for row in rows_of(crawl)]
+    with Table.open(crawl.crawldb, schemas.CRAWLDB) as table:
+        stored = engine.read(source_of(table, ("score",)), positions=True)
+        schema = with_positions(pa.schema([("score", pa.float64())]))
+        engine.save(stored.mutate(score=stored.score + 1), schema, values, order=IN_PLACE)
+        with Table.write(crawl.crawldb, schemas.CRAWLDB) as new:
+            rewrite_column(table, "score", values, new)
+            new.commit()
+        assert rows_of(crawl) == expected
+
+        part = Path(table.files[0])
+        data = part.read_bytes()
+        part.write_bytes(data[:100] + bytes([data[100] ^ 1]) + data[101:])
+        with (
+            Table.write(crawl.crawldb, schemas.CRAWLDB) as new,
+            pytest.raises(UserError, match="the file is damaged: its checksum is wrong"),
+        ):
+            rewrite_column(table, "score", values, new)
+    assert rows_of(crawl) == expected
 
 
 @pytest.mark.slow  # make test does the same with one sequence, in tests/batch/test_host_counts.py

@@ -6,6 +6,8 @@
 - ``replaced``     positions of rows that later parts replaced
 - ``partset``      the finished parts of a segment
 - ``parquet``      writes Parquet files; reads several as one dataset
+- ``column_copy``  copies a Parquet file with other values of one column
+- ``thrift``       reads and writes the structs of a Parquet footer
 - ``schema``       Arrow types as text, and schema evolution
 - ``storage``      the port for table storage and its lock
 - ``local``        table storage in a local folder
