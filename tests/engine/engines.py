@@ -65,7 +65,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
         yield opened
 
 
-def open_by_name(name: str, folder: Path, ranges: int = 3) -> Engine:
+def open_by_name(name: str, folder: Path, ranges: int = 6) -> Engine:
     if name.startswith("spark"):
         from scoter.engine.spark import SparkEngine
 

@@ -74,22 +74,42 @@ def test_job_is_compiled_once_for_all_ranges_times_and_engines(engine: DuckDbEng
     assert len(asked) == 1
 
 
-def test_temporary_scans_and_files_of_a_range_are_removed(engine: DuckDbEngine, tmp_path: Path) -> None:
-    rows = source(_pages(tmp_path / "new.parquet", 400))
+@pytest.mark.parametrize("ranges", [3, 6])
+def test_rows_without_key_are_in_the_last_range(tmp_path: Path, ranges: int) -> None:
+    pages = [page(f"{number:06d}") for number in range(600)]
+    rows = source(stored(tmp_path / "new.parquet", [{**pages[0], "key": None}, *pages[1:]]))
+
+    with (
+        DuckDbEngine(tmp_path / "engine", MEMORY, threads=2, ranges=ranges) as engine,
+        new_table(tmp_path / "table") as made,
+    ):
+        engine.write(lambda inputs: inputs["new"], {"new": rows}, made)
+        made.commit()
+
+    parts = [pq.read_table(file)["key"].to_pylist() for file in Table.open(tmp_path / "table").files]
+    assert len(parts) == ranges
+    assert parts[-1][-1] is None
+    assert sum(map(len, parts)) == 600
+
+
+@pytest.mark.parametrize(("ranges", "folders"), [(3, [0] * 3), (6, [6, 5, 4, 3, 2, 1])])
+def test_temporary_scans_and_files_of_a_range_are_removed(tmp_path: Path, ranges: int, folders: list[int]) -> None:
+    rows = source(_pages(tmp_path / "new.parquet", 600))
     seen = []
+    engine = DuckDbEngine(tmp_path / "engine", MEMORY, threads=2, ranges=ranges)
 
     def job(inputs: Any) -> Any:
         made = engine.map_batches(inputs["new"], lambda batch: batch, SCHEMA)
         files = [path.name for path in (tmp_path / "engine").rglob("*.parquet") if path.parent.name[0] != "r"]
-        folders = [path.name for path in (tmp_path / "engine").rglob("range_of_key=*")]
-        seen.append((len(files), len(engine._scans), len(folders)))
+        parts = [path.name for path in (tmp_path / "engine").rglob("range_of_key=*")]
+        seen.append((len(files), len(engine._scans), len(parts)))
         return made
 
     with new_table(tmp_path / "table") as made:
         engine.write(job, {"new": rows}, made)
         made.commit()
 
-    assert seen == [(1, 2, 4), (1, 2, 3), (1, 2, 2), (1, 2, 1)]
+    assert seen == [(1, 2, count) for count in folders]  # few ranges read the source instead
     assert list((tmp_path / "engine").rglob("*.parquet")) == []
     engine.close()
     assert list((tmp_path / "engine").iterdir()) == []
@@ -140,12 +160,12 @@ def test_job_reports_progress_to_the_end(tmp_path: Path) -> None:
     new = source(_pages(tmp_path / "new.parquet", 100))
 
     with (
-        DuckDbEngine(tmp_path / "engine", MEMORY, ranges=3, progress=told.append) as engine,
+        DuckDbEngine(tmp_path / "engine", MEMORY, ranges=7, progress=told.append) as engine,
         new_table(tmp_path / "table") as made,
     ):
         engine.write(lambda inputs: inputs["new"], {"new": new}, made)
 
-    assert told == [0.25, 0.5, 0.75, 1.0]
+    assert told == [number / 8 for number in range(1, 9)]
 
 
 def test_range_that_does_not_fit_into_memory_is_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

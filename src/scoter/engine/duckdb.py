@@ -172,8 +172,8 @@ class DuckDbEngine(Closing):
         surveys = {name: self._survey(each) for name, each in sources.items()}
         times = {name: each for name, each in inputs.items() if isinstance(each, datetime)}
         edges = self._edges(list(surveys.values()))
-        unsorted = sum(not each.source.is_sorted for each in surveys.values()) if edges else 0
-        progress = JobProgress(self._progress, unsorted + len(edges) + 1)
+        partitioned = sum(each.is_partitioned(len(edges) + 1) for each in surveys.values())
+        progress = JobProgress(self._progress, partitioned + len(edges) + 1)
         partitions = self._folder / self._new_name()
         try:
             scans = {name: self._range_scan(each, edges, partitions / name, progress) for name, each in surveys.items()}
@@ -289,13 +289,14 @@ class DuckDbEngine(Closing):
     def _range_scan(
         self, survey: SourceSurvey, edges: Sequence[str], folder: Path, progress: JobProgress
     ) -> Callable[[int], str]:
-        """Return a function from a range number to the SQL that scans it; partition unsorted sources first."""
+        """Return a function from a range number to the SQL that scans it; partition sources first if necessary."""
         types = self._types(survey.source.columns)
         scan = scan_sql(survey.uniform, types, survey.source.numbers())
         if not edges:
             return lambda number: scan
-        if survey.source.is_sorted:
-            return lambda number: f"SELECT * FROM ({scan}) WHERE {in_range_sql(edges, number)}"
+        if not survey.is_partitioned(len(edges) + 1):
+            nulls = not survey.source.is_sorted
+            return lambda number: f"SELECT * FROM ({scan}) WHERE {in_range_sql(edges, number, has_nulls=nulls)}"
         folder.mkdir(parents=True)
         # Rows wait in memory, uncounted, until so many are there to be written to their partitions.
         waiting = self._own // _ROW_GROUPS // (survey.row_bytes + _ROW_BYTES)

@@ -45,6 +45,8 @@ _MIN_GROUPS_PER_RANGE = 4
 """Row groups of a sorted source per range; with fewer, cutting by their first keys alone would be uneven."""
 _SAMPLED_KEYS = 10_000
 _MAX_SAMPLE_STEP = 1_000
+_MAX_PASSES = 3
+"""Times that an unsorted source is read, once for each range, rather than written to one file per range first."""
 
 
 class TableSource(Struct, frozen=True, kw_only=True):
@@ -183,6 +185,10 @@ class SourceSurvey(Struct, frozen=True):
     def row_bytes(self) -> int:
         """The average size of a row without compression."""
         return self.raw // max(self.rows, 1)
+
+    def is_partitioned(self, ranges: int) -> bool:
+        """Return whether a job over so many ranges first writes the rows of each to files of their own."""
+        return not self.source.is_sorted and ranges > _MAX_PASSES
 
 
 def survey(source: TableSource) -> SourceSurvey:

@@ -126,12 +126,16 @@ def range_number_sql(edges: Sequence[str], low: int = 0, high: int | None = None
     return f"CASE WHEN key < {quoted(edges[middle])} THEN {below} ELSE {above} END"
 
 
-def in_range_sql(edges: Sequence[str], number: int) -> str:
-    """Return a condition for ``key`` being in a range.
+def in_range_sql(edges: Sequence[str], number: int, *, has_nulls: bool = False) -> str:
+    """Return a condition for ``key`` being in a range; nulls are in the last one, as for ``range_number_sql``.
 
     >>> in_range_sql(["m"], 1)
     "key >= 'm'"
+    >>> in_range_sql(["m"], 1, has_nulls=True)
+    "(key >= 'm' OR key IS NULL)"
     """
+    if has_nulls and number == len(edges):
+        return f"({in_range_sql(edges, number)} OR key IS NULL)"
     limits = []
     if number > 0:
         limits.append(f"key >= {quoted(edges[number - 1])}")
