@@ -17,6 +17,11 @@ from scoter.errors import ScoterError, StoreConflict, UsageError, UserError
 from scoter.store.objects.client import ABSENT, LEASE_SECONDS, ObjectClient, StoredObject
 
 _UNKNOWN = "unknown"
+_PACKAGES = {"gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "abfss": "adlfs", "az": "adlfs", "hdfs": "pyarrow"}
+_HADOOP = (
+    "hdfs:// needs Java and Hadoop's client: set JAVA_HOME and HADOOP_HOME, or ARROW_LIBHDFS_DIR to the folder of"
+    " libhdfs.so, and CLASSPATH to the output of: hadoop classpath --glob"
+)
 
 
 class FsspecClient:
@@ -152,7 +157,11 @@ def store_errors(doing: str, where: str) -> Iterator[None]:
     except ScoterError:
         raise
     except ImportError as failure:
-        hint = "Install the package that fsspec names for it: s3fs for s3://, gcsfs for gs://, adlfs for abfs://."
+        package = _PACKAGES.get(where.partition("://")[0])
+        hint = f"Install it: pip install {package}" if package else "Install the package that fsspec names for it."
         raise UsageError(f"cannot {doing}: {failure}", where=where, hint=hint) from failure
     except Exception as failure:
-        raise UserError(f"cannot {doing}: {str(failure) or type(failure).__name__}", where=where) from failure
+        hint = _HADOOP if "libhdfs" in str(failure) else ""
+        raise UserError(
+            f"cannot {doing}: {str(failure) or type(failure).__name__}", where=where, hint=hint
+        ) from failure
