@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, Self, TypeAlias
 
 from msgspec import Struct
 
@@ -44,6 +44,11 @@ class Counter(Struct):
     def __post_init__(self) -> None:
         if not self.labels:
             self.values[()] = 0.0
+
+    def expect(self, *values: str) -> Self:
+        """Start with 0 for values of the only label: the rate of a counter does not show what is counted first."""
+        self.values.update({(value,): self.values.get((value,), 0.0) for value in values})
+        return self
 
     def add(self, *labels: str, by: float = 1.0) -> None:
         """Increase the counter of a combination of labels."""

@@ -148,7 +148,7 @@ async def test_full_service_answers_429_and_accepts_nothing() -> None:
     assert got.headers["retry-after"] == "30"
     assert "domain" not in got.json
     assert bench.stores.journal.waiting() == 1
-    assert bench.metrics.refusals.values == {("service",): 1.0}
+    assert bench.metrics.refusals.values == {("service",): 1.0, ("domain",): 0.0, ("tenant",): 0.0}
 
 
 async def test_full_domain_answers_429_and_is_named() -> None:

@@ -196,7 +196,7 @@ async def test_backlog_of_a_tenant_is_limited_without_refusing_others() -> None:
     other = await submit(bench, zeta, "m2", "http://a.example/3")
 
     assert (refused.status, other.status) == (429, 202)
-    assert bench.metrics.refusals.values == {("tenant",): 1}
+    assert bench.metrics.refusals.values == {("service",): 0, ("domain",): 0, ("tenant",): 1}
     await bench.work()
     assert (await submit(bench, acme, "m2", "http://a.example/3")).status == 202
 

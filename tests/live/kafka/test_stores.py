@@ -21,6 +21,7 @@ from scoter.errors import StoreUnavailable, UsageError
 from scoter.live.api.records import DomainRule
 from scoter.live.clock import utc_now
 from scoter.live.kafka.access import CassandraKeys, MessageIds
+from scoter.live.kafka.backlogs import GroupBacklog
 from scoter.live.kafka.cassandra import VERSION, CassandraSession
 from scoter.live.kafka.deliveries import CassandraDeliveries
 from scoter.live.kafka.faults import FAULTS
@@ -29,12 +30,13 @@ from scoter.live.kafka.kafka import (
     OutgoingMessage,
     TopicNames,
     admin_client,
+    client_options,
     create_topics,
     delete_before,
 )
 from scoter.live.kafka.metadata import CachedRecords, CassandraMetadata, read_all
 from scoter.live.kafka.rules import KafkaRules
-from scoter.live.kafka.topic_reader import GroupBacklog, plain_consumer, read_partition
+from scoter.live.kafka.topic_reader import plain_consumer, read_partition
 from scoter.live.ports import Accepted, Delivery, UrlOutcome
 from scoter.live.records import Event, Message
 
@@ -292,13 +294,41 @@ async def test_backlog_is_what_a_group_has_not_finished(config: Config) -> None:
         await sender.send([OutgoingMessage(topic, b"", None, n % 8) for n in range(20)])
     sender.close()
     backlog = GroupBacklog(config.kafka, names.pipeline_group, names.intakes)
-    assert await asyncio.to_thread(backlog.count) == 40
+    counted = await asyncio.to_thread(backlog.count)
+    assert [counted[topic].messages for topic in names.intakes] == [20, 20, 0]
 
     member = plain_consumer(config.kafka, "test", names.pipeline_group)
     member.commit(offsets=[TopicPartition(names.intakes[0], 1, 2)], asynchronous=False)
     member.close()
 
-    assert await asyncio.to_thread(backlog.count) == 38
+    counted = await asyncio.to_thread(backlog.count)
+    assert [counted[topic].messages for topic in names.intakes] == [18, 20, 0]
+    backlog.close()
+
+
+async def test_age_of_a_backlog_is_that_of_messages_not_of_the_marks_of_transactions(config: Config) -> None:
+    from confluent_kafka import Producer, TopicPartition
+
+    await asyncio.to_thread(create_topics, config.kafka, config.live)
+    names, now = TopicNames(config.kafka.prefix), [0.0]
+    waiting, done, _ = names.intakes
+    producer = Producer({**client_options(config.kafka), "transactional.id": f"{config.kafka.prefix}-test"})
+    producer.init_transactions(30)
+    producer.begin_transaction()
+    for topic in (waiting, done):
+        producer.produce(topic, b"", partition=0)
+    producer.commit_transaction(30)
+    member = plain_consumer(config.kafka, "test", names.pipeline_group)
+    member.commit(offsets=[TopicPartition(done, 0, 1)], asynchronous=False)
+    member.close()
+    backlog = GroupBacklog(config.kafka, names.pipeline_group, names.intakes, lambda: now[0])
+
+    before = await asyncio.to_thread(backlog.count)
+    now[0] = 100.0
+    after = await asyncio.to_thread(backlog.count)
+
+    assert [before[topic].oldest for topic in names.intakes] == [0.0, 0.0, 0.0]
+    assert [after[topic].oldest for topic in names.intakes] == [100.0, 0.0, 0.0]
     backlog.close()
 
 

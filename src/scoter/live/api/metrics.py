@@ -8,7 +8,7 @@ charges the key for them: within one process a key can use its rate, across all 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -19,7 +19,7 @@ from scoter.http.access import AccessControl
 from scoter.http.metrics import Buckets, Counter, Histogram, Labels, Metric, Reading, render
 from scoter.live.api.records import StageTimes, Statistics
 from scoter.live.pipeline.context import Context
-from scoter.live.records import Event, UrlRecord
+from scoter.live.records import Event, State, UrlRecord
 from scoter.live.sqlite.health import DatabaseHealth
 from scoter.live.tenants import tenant_of
 
@@ -31,9 +31,9 @@ _ROBOTS = ("robots_denied", "robots_unreachable", "crawl_delay")
 
 
 class ServiceMetrics:
-    """All metrics of the service; ``readings`` are values that other components keep."""
+    """All metrics of the service; ``others`` are those that other components keep."""
 
-    def __init__(self, readings: Sequence[Reading] = ()) -> None:
+    def __init__(self, others: Sequence[Metric] = ()) -> None:
         self._began = time.monotonic()
         self.requests = Counter("scoter_http_requests_total", "Requests answered.", ("route", "status"))
         self.request_seconds = Histogram("scoter_http_request_seconds", "Time to answer a request.", "route")
@@ -48,11 +48,14 @@ class ServiceMetrics:
         self.refused = Counter(
             "scoter_connections_refused_total", "Connections refused or closed because of their clients.", ("reason",)
         )
+        self.refusals.expect("service", "domain", "tenant")
+        self.urls.expect(*(state.value for state in State))
+        self.deliveries.expect("delivered", "failed", "given_up")
         # Only for tenants with a name: without tenants, they would repeat the counts above.
         self.tenant_messages = _by_tenant("messages", "Messages of a tenant.", "outcome")
         self.tenant_urls = _by_tenant("urls", "Finished URLs of a tenant.", "state")
         self.tenant_deliveries = _by_tenant("deliveries", "Attempts to deliver to a tenant.", "outcome")
-        self._readings = readings
+        self._others = others
 
     def received(self, tenant: str, outcome: str) -> None:
         """Count a message."""
@@ -112,7 +115,11 @@ class ServiceMetrics:
         counters = (self.requests, self.messages, self.refusals, self.urls, self.robots, self.errors, self.bytes)
         tenants = (self.tenant_messages, self.tenant_urls, self.tenant_deliveries)
         others = (self.refused, self.deliveries, self.request_seconds, self.stages)
-        return [*counters, *others, *tenants, *self._readings]
+        return [*counters, *others, *tenants, *self._others]
+
+    def add_metrics(self, others: Iterable[Metric]) -> None:
+        """Add metrics that other components keep."""
+        self._others = (*self._others, *others)
 
     def text(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
@@ -137,6 +144,7 @@ class ServiceMetrics:
                     self.stages.count(stage), self.stages.within(stage, 0.5), self.stages.within(stage, 0.99)
                 )
                 for stage in self.stages.labels()
+                if self.stages.count(stage)
             },
         )
 

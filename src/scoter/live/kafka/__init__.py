@@ -22,6 +22,7 @@
 - ``role_reports``  faults and activity of pipelines and workers, for api processes
 - ``deliveries``  deliveries to callbacks
 - ``topic_reader``  reads partitions without a consumer group
+- ``backlogs``   how far the groups are behind, by topic
 - ``migration``  moves the data of a service between its directory and a cluster
 - ``worker``     a worker: partitions of domains, leases
 - ``delays``     what a worker leaves to the next owner of its partitions

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Self
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from scoter.config.sections.cluster import CassandraSettings
 from scoter.errors import StoreUnavailable, UsageError
+from scoter.http.metrics import Histogram
 from scoter.live.kafka.faults import FAULTS, FaultKind, cassandra_fault
 from scoter.live.kafka.kafka import password_of
 from scoter.store.formats import check_format
@@ -69,6 +71,8 @@ class CassandraSession:
         self._session: Any = None
         self._errors: tuple[type[Exception], ...] = ()
         self.failures = 0
+        self.write_failures = 0
+        self.seconds = Histogram("scoter_cassandra_seconds", "Time of requests to Cassandra.", "operation")
 
     def __repr__(self) -> str:
         return f"CassandraSession({self._settings.keyspace}, {self.failures} failures)"
@@ -156,6 +160,8 @@ class CassandraSession:
         session = self._session
         if session is None:
             raise StoreUnavailable("Cassandra: not connected")
+        is_read = query.startswith("SELECT")
+        began = time.perf_counter()
         try:
             prepared = self._prepared.get(query)
             if prepared is None:
@@ -164,8 +170,10 @@ class CassandraSession:
             if is_idempotent:  # the driver may then try another node
                 statement.set_is_idempotent(True)
             result = await session.execute(statement)
+            self.seconds.observe("read" if is_read else "write", time.perf_counter() - began)
             return [row.as_tuple() for row in result]
         except self._errors as error:
+            self.write_failures += not is_read
             raise self._trouble(error) from None
 
     async def pages(self, query: str, size: int = 500) -> AsyncIterator[list[tuple[Any, ...]]]:

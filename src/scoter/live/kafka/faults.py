@@ -49,6 +49,12 @@ _ADVICE: Final = {
 _CAUSES: Final = (FaultKind.CREDENTIALS, FaultKind.TLS)
 
 
+KNOWN_FAULTS: Final = (
+    *(f"{server}-{kind}" for server in ("kafka", "cassandra") for kind in FaultKind if kind is not FaultKind.CLOCK),
+    f"machine-{FaultKind.CLOCK}",
+)
+
+
 class ClusterFaults:
     """The faults of this process. Its methods may be called by any thread."""
 
@@ -83,7 +89,7 @@ class ClusterFaults:
             self._counts[f"{server}-{kind}"] += by
 
     def counts(self) -> Mapping[str, float]:
-        """Return the number of faults by server and kind, for metrics."""
+        """Return the number of faults by server and kind."""
         with self._lock:
             return dict(self._counts)
 

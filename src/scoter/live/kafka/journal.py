@@ -305,6 +305,18 @@ class PipelineJournal:
         first = min((row.value.accepted for row in self._rows.values()), default=None)
         return None if first is None else max(self._clock() - first, timedelta())
 
+    def oldest_domains(self, most: int) -> Mapping[str, timedelta]:
+        """Return the domains with the oldest entries in memory, and the ages of these."""
+        first: dict[str, datetime] = {}
+        for row in self._rows.values():
+            accepted = first.get(row.domain)
+            if accepted is None or row.value.accepted < accepted:
+                first[row.domain] = row.value.accepted
+        now = self._clock()
+        return {
+            domain: max(now - first[domain], timedelta()) for domain in heapq.nsmallest(most, first, first.__getitem__)
+        }
+
     # For the recorder of outcomes
 
     def held(self, reader: str, entry: int) -> tuple[Place, int] | None:

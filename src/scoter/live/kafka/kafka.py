@@ -19,6 +19,7 @@ from scoter.config.sections.cluster import CassandraSettings, KafkaClusterSettin
 from scoter.config.sections.live import LiveSettings
 from scoter.errors import ConfigError, StoreUnavailable, UsageError
 from scoter.extras import install_command
+from scoter.http.metrics import Histogram
 from scoter.live.background import VitalThread
 from scoter.live.kafka.faults import FAULTS, kafka_fault
 from scoter.live.records import Priority
@@ -254,6 +255,7 @@ class KafkaSender:
         }
         self._fails = confluent_kafka.KafkaException
         self._producer = self._make()
+        self.seconds = Histogram("scoter_kafka_seconds", "Time until Kafka has confirmed messages.", "operation")
         self._is_closed = False
         self._thread = VitalThread(self._poll, f"{name}-poll")
         self._thread.start()
@@ -273,6 +275,7 @@ class KafkaSender:
         """
         if not messages:
             return []
+        began = time.perf_counter()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[list[tuple[int, int]]] = loop.create_future()
         places: list[tuple[int, int]] = [(-1, -1)] * len(messages)
@@ -283,7 +286,9 @@ class KafkaSender:
         batch = _SentBatch(len(messages), places, settle)
         for at, message in enumerate(messages):
             self.put(message, batch.reporter(at))
-        return await done
+        sent = await done
+        self.seconds.observe("send", time.perf_counter() - began)
+        return sent
 
     def put(self, message: OutgoingMessage, report: Callable[[Any, Any], None] | None = None) -> None:
         """Queue a message; ``report`` is called in another thread with an error, or the message as delivered."""

@@ -16,7 +16,6 @@ from scoter.live.background import VitalThread
 from scoter.live.kafka.consumer import Place, ReceivedMessage
 from scoter.live.kafka.faults import FAULTS, FaultKind
 from scoter.live.kafka.kafka import (
-    TopicNames,
     append_time,
     client_options,
     is_fatal,
@@ -213,41 +212,3 @@ def read_partition(
         raise store_trouble(error) from None
     finally:
         consumer.close()
-
-
-class GroupBacklog:
-    """Counts the messages of topics that a consumer group has not finished; its methods block."""
-
-    def __init__(self, settings: KafkaClusterSettings, group: str, topics: Sequence[str]) -> None:
-        self._consumer = plain_consumer(settings, f"{group}-backlog", group)
-        self._places = [(topic, partition) for topic in topics for partition in range(settings.partitions)]
-        self._dead = (TopicNames(settings.prefix).dead, 0)
-        self._within = settings.timeout.total_seconds()
-
-    def dead_letters(self) -> int:
-        """Return how many messages of the last two weeks nobody could read."""
-        first, end = watermarks(self._consumer, self._dead, self._within)
-        return end - first
-
-    def count(self) -> int:
-        """Return how many messages come after the positions of the group.
-
-        Those behind the first unfinished one count too, and so do the marks of transactions.
-        """
-        import confluent_kafka
-
-        end = confluent_kafka.OFFSET_END
-        try:
-            positions = self._consumer.committed(
-                [confluent_kafka.TopicPartition(*place) for place in self._places], timeout=self._within
-            )
-            ends = self._consumer.offsets_for_times(
-                [confluent_kafka.TopicPartition(*place, end) for place in self._places], timeout=self._within
-            )
-        except confluent_kafka.KafkaException as error:
-            raise store_trouble(error) from None
-        last = {(each.topic, each.partition): each.offset for each in ends}
-        return sum(max(0, last.get((each.topic, each.partition), 0) - max(each.offset, 0)) for each in positions)
-
-    def close(self) -> None:
-        self._consumer.close()

@@ -133,6 +133,8 @@ class ServicePlan(Struct, frozen=True, kw_only=True):
     any_host: bool = False
     level: str = "INFO"
     role: ServiceRole = ServiceRole.ALL
+    is_restart: bool = False
+    """Whether the process that gets this plan replaces one that ended."""
 
     @property
     def folder(self) -> ServiceFolder:

@@ -18,6 +18,8 @@ from contextlib import suppress
 from itertools import chain
 from typing import Final
 
+from msgspec.structs import replace
+
 from scoter.live.background import DEFECT, VitalTasks
 from scoter.live.service.plan import ServicePlan, ServiceRole
 from scoter.live.service.process import (
@@ -83,6 +85,7 @@ class SupervisedProcess:
                 if self._stopping.is_set() or not self.ready.is_set():
                     return code
                 _log.warning("restarting the %s, which ended (%s)", self.name, _describe_exit(code))
+                self._plan = replace(self._plan, is_restart=True)
             self._early_ends = self._early_ends + 1 if time.monotonic() - began < _STABLE_AFTER else 0
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_after(self._early_ends)):

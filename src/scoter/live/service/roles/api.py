@@ -18,7 +18,6 @@ from typing import Final
 from scoter.errors import ScoterError
 from scoter.fetch.network.guard import Guard
 from scoter.heap import collect_less, keep_memory
-from scoter.http.metrics import Reading
 from scoter.http.server import HttpServer
 from scoter.http.sessions import SessionAccess
 from scoter.http.shares import ApiShares
@@ -26,25 +25,25 @@ from scoter.http.streams import Streams
 from scoter.live.api.app import Api
 from scoter.live.api.history import StatisticsHistory
 from scoter.live.api.lookups import Lookup, UrlWaiters
-from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.api.services import Services
 from scoter.live.api.webhooks import CurlPoster, Webhooks, callback_check
 from scoter.live.content.log import FetchLog
+from scoter.live.content.retention import DiskFloor
 from scoter.live.fetching.dispatcher import WorkerDispatcher
 from scoter.live.intake.messages import MessageReceiver
 from scoter.live.kafka.access import CassandraKeys, MessageIds
+from scoter.live.kafka.backlogs import GroupBacklog, ServiceBacklog
 from scoter.live.kafka.deliveries import CassandraDeliveries, DeliveryFeed
 from scoter.live.kafka.events import KafkaEvents
 from scoter.live.kafka.intake import KafkaIntake
 from scoter.live.kafka.metadata import CachedRecords, CassandraMetadata
 from scoter.live.kafka.requests import RemoteWorkers
-from scoter.live.kafka.role_reports import RoleReports
-from scoter.live.kafka.topic_reader import GroupBacklog
 from scoter.live.records import Event
 from scoter.live.service.components import live_config
 from scoter.live.service.plan import ServicePlan
 from scoter.live.service.process import SupervisorLink, run_process
 from scoter.live.service.roles.connections import ClusterParts, process_name, run_until, stopped_early, until_available
+from scoter.live.service.roles.measurements import ClusterMetrics
 from scoter.live.service.roles.sessions import SharedSessions
 from scoter.ui.files import Pages
 
@@ -87,7 +86,10 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
 
         events = KafkaEvents(config.kafka, name, announced)
         streams = Streams(events, most=web.streams)
-        reports = RoleReports(config.kafka, name)
+        backlog = ServiceBacklog(parts.names)
+        floor = DiskFloor(plan.folder.root, config.store.disk_floor)
+        cluster = ClusterMetrics(parts, backlog=backlog, events=events, streams=streams, waiters=waiters, floor=floor)
+        metrics, reports = cluster.service, cluster.reports
         sessions = SharedSessions(config.kafka, parts.sender, name)
         workers = await stack.enter_async_context(
             WorkerDispatcher(
@@ -98,20 +100,6 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             )
         )
         parts.rules.on_change = workers.set_rule
-        dead = _DeadLetters()
-        metrics = ServiceMetrics(
-            (
-                Reading("scoter_journal_entries", "URLs accepted and not finished.", intake.waiting),
-                Reading("scoter_streams", "Open event streams.", lambda: len(streams)),
-                Reading("scoter_lookups_waiting", "Lookups that wait for a URL.", lambda: len(waiters)),
-                Reading("scoter_unreadable_total", "Messages that could not be read.", lambda: events.unreadable),
-                Reading("scoter_dead_letters", "Messages that no process could read, kept for two weeks.", dead.get),
-                Reading("scoter_cassandra_failures_total", "Failed requests.", lambda: parts.session.failures),
-                Reading("scoter_faults_total", "Faults of servers, messages and clocks.", reports.faults, "kind"),
-                Reading("scoter_clock_skew_seconds", "How far this machine's clock is ahead.", clock.skew_seconds),
-                Reading("scoter_processes", "Processes that report, by role.", reports.processes, "role"),
-            )
-        )
         for each in (events, reports, sessions):
             stack.push_async_callback(each.close)
             await until_available("Kafka", each.start)
@@ -119,6 +107,8 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         is_alone = live.lookups == 1
         history = StatisticsHistory(metrics, plan.folder.history if is_alone else None)
         log = FetchLog(plan.folder.log, events, clock=clock) if is_alone else None
+        if log is not None:
+            cluster.watch_log(log, events)
         deliveries = CassandraDeliveries(parts.session, clock=clock)
         post = CurlPoster(config, guard=guard)
         stack.push_async_callback(post.close)
@@ -177,7 +167,7 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
                 ("webhooks", webhooks.run()),
                 ("keys", keys.run()),
                 ("uses of keys", _note_uses(keys)),
-                ("backlog", _count(parts, intake, dead)),
+                ("backlog", _count(parts, intake, backlog)),
                 ("history", history.run()),
                 ("clock", clock.run()),
                 *([] if log is None else [("fetch log", _write_log(log, live.log_for, clock))]),
@@ -216,28 +206,23 @@ async def _note_uses(keys: CassandraKeys) -> None:
             _log.warning("cannot store the uses of keys: %s", error)
 
 
-class _DeadLetters:
-    """The number of dead letters, as last counted."""
-
-    count = 0
-
-    def get(self) -> int:
-        return self.count
-
-
-async def _count(parts: ClusterParts, intake: KafkaIntake, dead: _DeadLetters) -> None:
-    """Count the URLs that are not done and the dead letters, once a second."""
-    backlog = GroupBacklog(parts.config.kafka, parts.names.pipeline_group, parts.names.intakes)
+async def _count(parts: ClusterParts, intake: KafkaIntake, backlog: ServiceBacklog) -> None:
+    """Count the URLs that are not done, the requests and the dead letters, once a second."""
+    kafka, names = parts.config.kafka, parts.names
+    accepted = GroupBacklog(kafka, names.pipeline_group, names.intakes)
+    requests = GroupBacklog(kafka, names.worker_group, [names.requests])
     try:
         while True:
             try:
-                intake.lag = await asyncio.to_thread(backlog.count)
-                dead.count = await asyncio.to_thread(backlog.dead_letters)
+                backlog.note(await asyncio.to_thread(accepted.count), await asyncio.to_thread(requests.count))
+                backlog.dead_letters = await asyncio.to_thread(accepted.dead_letters)
+                intake.lag = backlog.accepted
             except ScoterError as error:  # the last count stays valid
                 _log.info("cannot count the backlog: %s", error)
             await asyncio.sleep(_COUNT_EVERY)
     finally:
-        await asyncio.to_thread(backlog.close)
+        await asyncio.to_thread(accepted.close)
+        await asyncio.to_thread(requests.close)
 
 
 if __name__ == "__main__":

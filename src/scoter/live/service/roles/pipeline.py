@@ -7,8 +7,10 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from scoter.heap import collect_less, keep_memory
+from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.background import VitalTasks
 from scoter.live.content.archive import WarcContent
+from scoter.live.content.retention import DiskFloor
 from scoter.live.fetching.dispatcher import WorkerDispatcher
 from scoter.live.kafka.consumer import GroupMember
 from scoter.live.kafka.intake import intake_message
@@ -26,6 +28,7 @@ from scoter.live.service.components import archive_info, live_config
 from scoter.live.service.plan import ServicePlan
 from scoter.live.service.process import SupervisorLink, run_process
 from scoter.live.service.roles.connections import ClusterParts, process_name, run_until, stopped_early, trim
+from scoter.live.service.roles.measurements import PipelineMeasurements
 from scoter.parse import ContentParser
 
 
@@ -83,6 +86,9 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             handovers=outcomes,
             clock=clock,
         )
+        metrics = ServiceMetrics()
+        floor = DiskFloor(plan.folder.root, config.store.disk_floor)
+        measured = PipelineMeasurements(parts, journal, metrics, floor)
         scheduler = Scheduler(
             name,
             journal,
@@ -90,9 +96,18 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
             most=live.in_flight,
             most_of_domain=live.in_flight_per_domain,
             lease=live.lease,
+            on_done=metrics.done,
         )
         journal.on_news = scheduler.wake
-        reports = ReportSender(parts.sender, parts.names, name, "pipeline", workers.activity)
+        reports = ReportSender(
+            parts.sender,
+            parts.names,
+            name,
+            "pipeline",
+            workers.activity,
+            measured.state,
+            is_restart=plan.is_restart,
+        )
         member.start()
         collect_less()
         link.report_ready()

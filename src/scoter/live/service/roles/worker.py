@@ -22,6 +22,7 @@ from scoter.live.service.components import live_config
 from scoter.live.service.plan import ServicePlan
 from scoter.live.service.process import SupervisorLink, run_process
 from scoter.live.service.roles.connections import ClusterParts, process_name, run_until, stopped_early, trim
+from scoter.live.service.roles.measurements import worker_state
 from scoter.parse import ContentParser
 
 _COMMITS_PER_LEASE: Final = 4
@@ -79,7 +80,14 @@ async def work(plan: ServicePlan, link: SupervisorLink) -> int:
         collect_less()
         link.report_ready()
         try:
-            reports = ReportSender(parts.sender, parts.names, name, "worker")
+            reports = ReportSender(
+                parts.sender,
+                parts.names,
+                name,
+                "worker",
+                state=lambda: worker_state(parts),
+                is_restart=plan.is_restart,
+            )
             return await run_until(
                 link,
                 [
