@@ -62,6 +62,24 @@ class Counter(Struct):
             yield f"{self.name}{_braces(zip(self.labels, labels, strict=True))} {_number(value)}"
 
 
+class Gauge(Struct):
+    """Values by labels, which are set."""
+
+    name: str
+    help_text: str
+    labels: Labels
+    values: dict[Labels, float] = {}
+
+    def set(self, *labels: str, value: float) -> None:
+        """Set the value of a combination of labels."""
+        self.values[labels] = value
+
+    def lines(self) -> Iterator[str]:
+        yield from _head(self.name, self.help_text, "gauge")
+        for labels, value in self.values.items():
+            yield f"{self.name}{_braces(zip(self.labels, labels, strict=True))} {_number(value)}"
+
+
 class Reading(Struct, frozen=True):
     """A value that is read on demand, or one for each value of a label. A name in ``_total`` makes it a counter."""
 

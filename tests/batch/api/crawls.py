@@ -105,6 +105,7 @@ class BatchBench:
             clock=self.clock,
             is_open=is_open,
         )
+        self.services = services
         self.app = BatchApi(services)
         self.document: dict[str, Any] = json.loads(self.app.openapi)
         self.client = Client(self.app, self.document, (HOST,))

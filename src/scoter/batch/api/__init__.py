@@ -7,6 +7,7 @@
 - ``handlers/``      the handlers, one module per subject
 - ``crawl_folder``   the crawls below a folder, and their locks
 - ``summaries``      the state and counts of crawls, read cheaply
+- ``crawl_metrics``  metrics of crawls
 - ``host_tables``    the hosts of crawls with their URLs by status
 - ``count_process``  counts the hosts of a large crawl without stored counts
 - ``commands``       the port to the commands that can be run as jobs

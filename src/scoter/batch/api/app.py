@@ -6,9 +6,9 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from scoter.batch.api.commands import CommandCatalogue
 from scoter.batch.api.crawl_folder import SPILL, CrawlFolder, check_crawl_name
@@ -34,6 +34,7 @@ from scoter.ui.files import Pages
 
 _log = logging.getLogger(__name__)
 _USES_EVERY: Final = 60.0
+_CRAWLS_APART: Final = 5.0
 BATCH_API: Final = ApiInfo("Scoter crawls", "Start, watch and stop batch crawls, and read what they found.")
 BATCH_ROUTES: Final = (
     crawls.list_crawls,
@@ -148,7 +149,7 @@ class BatchServer:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stopping.set)
         server = HttpServer(self.app, sockets, limits=services.web, before_stop=services.feeds.close)
-        tasks = [asyncio.create_task(work) for work in (services.schedules.run(), self._note_uses(), self._reap())]
+        tasks = [asyncio.create_task(work) for work in self._work()]
         services.queries.prepare()
         announce()
         try:
@@ -169,6 +170,15 @@ class BatchServer:
             await asyncio.sleep(_USES_EVERY)
             with suppress(ScoterError):
                 await self.services.keys.note_uses()
+
+    def _work(self) -> Sequence[Coroutine[Any, Any, None]]:
+        return self.services.schedules.run(), self._note_uses(), self._reap(), self._count_crawls()
+
+    async def _count_crawls(self) -> None:
+        while True:
+            with suppress(ScoterError, OSError):  # the folder cannot be read at the moment
+                await self.services.count_crawls()
+            await asyncio.sleep(_CRAWLS_APART)
 
     async def _reap(self) -> None:
         while True:

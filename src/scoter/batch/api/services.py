@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from scoter.batch.api.commands import CommandCatalogue, OrderError
 from scoter.batch.api.crawl_folder import CrawlFolder, NoSuchCrawl
+from scoter.batch.api.crawl_metrics import CrawlMetrics, read_crawls
 from scoter.batch.api.feeds import ProgressFeeds
 from scoter.batch.api.host_tables import HostsUncounted, HostTables
 from scoter.batch.api.jobs import CrawlBusy, Jobs, NoSuchJob, TooManyJobs
@@ -44,10 +45,13 @@ class BatchMetrics:
         self._began = time.monotonic()
         self.requests = Counter("scoter_http_requests_total", "Requests answered.", ("route", "status"))
         self.request_seconds = Histogram("scoter_http_request_seconds", "Time to answer a request.", "route")
+        self.crawls = CrawlMetrics()
+        self.asked = asyncio.Event()
 
     def text(self) -> bytes:
-        """Return all metrics in the Prometheus text format."""
-        return render([self.requests, self.request_seconds])
+        """Return all metrics in the Prometheus text format; those of crawls as last read, and soon read again."""
+        self.asked.set()
+        return render([self.requests, self.request_seconds, *self.crawls.gauges])
 
 
 class BatchServices(Struct, frozen=True, kw_only=True):
@@ -88,6 +92,12 @@ class BatchServices(Struct, frozen=True, kw_only=True):
     async def read(self, work: Callable[..., T], *arguments: Any) -> T:
         """Run a function that reads files, in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self.readers, work, *arguments)
+
+    async def count_crawls(self) -> None:
+        """Wait until somebody asks for metrics, and read those of crawls for the next time."""
+        await self.metrics.asked.wait()
+        self.metrics.asked.clear()
+        self.metrics.crawls = await self.read(read_crawls, self.folder, self.summaries.one)
 
 
 class NotPermitted(UsageError):
