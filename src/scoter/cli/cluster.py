@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from scoter.cli.api_keys import key_line, key_object
 from scoter.cli.invocation import NOTHING_TO_DO, invocation
-from scoter.cli.output import note, print_json
+from scoter.cli.output import note, print_json, server_note
 from scoter.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,10 +20,10 @@ def serve_role(folder: ServiceFolder, role: str, host: str, port: int, **keys: A
     """Run a part of a service until a signal; or manage the keys in Cassandra, if an option asks for it."""
     from scoter.fetch.protocols.request_headers import user_agent
     from scoter.http.access import needs_keys
+    from scoter.http.logs import configure_logging
     from scoter.http.server import open_sockets
     from scoter.live.kafka.kafka import require_packages
     from scoter.live.service.plan import ServicePlan, ServiceRole
-    from scoter.live.service.process import configure_logging
     from scoter.live.service.supervisor import Supervisor
 
     options = invocation()
@@ -44,7 +44,7 @@ def serve_role(folder: ServiceFolder, role: str, host: str, port: int, **keys: A
         needs_keys=role == "api"
         and needs_keys(host, has_keys=True, insecure=keys["without_keys"], wanted=keys["with_keys"]),
     )
-    configure_logging(plan.level)
+    configure_logging(plan.level, plan.config.web.log_format)
     with ExitStack() as stack:
         sockets = stack.enter_context(open_sockets(host, port, options.config.live.lookups)) if role == "api" else ()
         address = f"http://{host}:{sockets[0].getsockname()[1]}/" if sockets else ""
@@ -54,7 +54,10 @@ def serve_role(folder: ServiceFolder, role: str, host: str, port: int, **keys: A
                 print_json({"role": role, "url": address, "dir": plan.root, "keys": plan.needs_keys})
                 sys.stdout.flush()
             elif not options.quiet:
-                note(f"Started {role}" + (f", listening on {address}" if address else "") + f", data in {plan.root}")
+                server_note(
+                    f"Started {role}" + (f", listening on {address}" if address else "") + f", data in {plan.root}",
+                    options.config.web.log_format,
+                )
 
         return asyncio.run(Supervisor(plan, sockets, announce).run())
 

@@ -150,6 +150,12 @@ def setting_option(name: str, setting: str, text: str, *, metavar: str | None = 
     return click.option(name, type=kind, metavar=metavar, expose_value=False, callback=override, help=help_text)
 
 
+log_option = setting_option(
+    "--log-format",
+    "web.log_format",
+    "Log lines of text, or a JSON object per line",
+    kind=click.Choice(["text", "json"]),
+)
 agent_option = setting_option("--agent", "agent.name", "Name of the crawler in its requests", metavar="NAME")
 
 

@@ -43,6 +43,16 @@ def note(text: str) -> None:
     to_stderr(text + "\n")
 
 
+def server_note(text: str, log_format: str) -> None:
+    """Print a message of a server to stderr, as a line of its log if that has JSON lines."""
+    if log_format == "json":
+        import logging  # servers have imported it
+
+        logging.getLogger("scoter").info("%s", text)
+    else:
+        note(text)
+
+
 def to_stderr(text: str) -> None:
     """Write to stderr and ignore failures: a closed or full stderr must not end a command."""
     # RuntimeError: called by a signal handler that has interrupted another write.

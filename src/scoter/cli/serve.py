@@ -11,8 +11,8 @@ import click
 
 from scoter.cli.api_keys import key_options, manage_keys, without_keys_warning
 from scoter.cli.former_names import ChoiceWithFormerValues, CommandWithFormerOptions
-from scoter.cli.invocation import agent_option, invocation, setting_option
-from scoter.cli.output import note, print_json
+from scoter.cli.invocation import agent_option, invocation, log_option, setting_option
+from scoter.cli.output import print_json, server_note
 
 if TYPE_CHECKING:
     from scoter.live.service.plan import ServiceFolder
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     show_default=True,
     help='Part of the service to run here; a single part needs live.backend = "cluster".',
 )
+@log_option
 @key_options
 def command(
     directory: str,
@@ -100,10 +101,10 @@ def _serve_wrong_role(role: str) -> int:
 def _serve(folder: ServiceFolder, host: str, port: int, with_keys: bool, without_keys: bool) -> int:
     from scoter.fetch.protocols.request_headers import user_agent
     from scoter.http.access import needs_keys
+    from scoter.http.logs import configure_logging
     from scoter.http.server import open_sockets
     from scoter.live.service.api_keys import known_keys, upgrade_database
     from scoter.live.service.plan import ServicePlan
-    from scoter.live.service.process import configure_logging
     from scoter.live.service.supervisor import Supervisor
 
     options = invocation()
@@ -112,7 +113,7 @@ def _serve(folder: ServiceFolder, host: str, port: int, with_keys: bool, without
     upgrade_database(folder)
     required = needs_keys(host, has_keys=bool(known_keys(folder)), insecure=without_keys, wanted=with_keys)
     level = "DEBUG" if options.debug else "WARNING" if options.quiet else "INFO"
-    configure_logging(level)
+    configure_logging(level, options.config.web.log_format)
     plan = ServicePlan(
         config=options.config, root=str(folder.root), needs_keys=required, any_host=without_keys, level=level
     )
@@ -124,8 +125,11 @@ def _serve(folder: ServiceFolder, host: str, port: int, with_keys: bool, without
                 print_json({"url": address, "dir": plan.root, "keys": required})
                 sys.stdout.flush()
             elif not options.quiet:
-                note(f"Listening on {address}{' (API key required)' if required else ''}, data in {plan.root}")
+                server_note(
+                    f"Listening on {address}{' (API key required)' if required else ''}, data in {plan.root}",
+                    options.config.web.log_format,
+                )
                 if not required:
-                    note(without_keys_warning("serve", anybody=without_keys))
+                    server_note(without_keys_warning("serve", anybody=without_keys), options.config.web.log_format)
 
         return asyncio.run(Supervisor(plan, sockets, announce).run())

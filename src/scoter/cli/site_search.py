@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from scoter.cli.invocation import invocation
-from scoter.cli.output import note, print_json
+from scoter.cli.output import print_json, server_note
 
 _PORT = 8020
 _map_url = click.option(
@@ -78,8 +78,8 @@ def search_server(
     """
     from scoter.batch.crawldir.directory import CrawlDir
     from scoter.http.access import is_loopback
+    from scoter.http.logs import configure_logging
     from scoter.http.server import open_sockets
-    from scoter.live.service.process import configure_logging
     from scoter.sitesearch.gate import PublicRules, check_origins, check_proxies
     from scoter.sitesearch.hits import AddressMap
     from scoter.sitesearch.open_index import OpenIndex
@@ -90,7 +90,8 @@ def search_server(
     rules = PublicRules(origins=check_origins(origins), rate=rate, only_local=is_loopback(host) and not proxies)
     trusted, mapped = check_proxies(proxies), AddressMap(addresses)
     index = OpenIndex(Path(crawl.local_path("the embedded search index")) / "index")
-    configure_logging("DEBUG" if options.debug else "WARNING" if options.quiet else "INFO")
+    level = "DEBUG" if options.debug else "WARNING" if options.quiet else "INFO"
+    configure_logging(level, options.config.web.log_format)
     server = SearchServer(index, rules, addresses=mapped, proxies=trusted, web=options.config.web)
     with open_sockets(host, port, 1) as sockets:
         address = f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}/"
@@ -100,8 +101,10 @@ def search_server(
                 print_json({"url": address, "pages": index.pages, "origins": sorted(rules.origins)})
                 sys.stdout.flush()
             elif not options.quiet:
-                note(f"Listening on {address}, which also shows the search box")
-                note(_exposed(index.pages, rules.origins, is_local=is_loopback(host)))
+                server_note(f"Listening on {address}, which also shows the search box", options.config.web.log_format)
+                server_note(
+                    _exposed(index.pages, rules.origins, is_local=is_loopback(host)), options.config.web.log_format
+                )
 
         return asyncio.run(server.run(sockets, announce))
 

@@ -13,7 +13,7 @@ import click
 
 from scoter.cli.api_keys import key_options, manage_keys, without_keys_warning
 from scoter.cli.invocation import Invocation, invocation
-from scoter.cli.output import note, print_json
+from scoter.cli.output import print_json, server_note
 
 if TYPE_CHECKING:
     from scoter.config import Config
@@ -58,10 +58,10 @@ def command(folder: str, host: str, port: int, **keys: Any) -> int:
     from scoter.batch.api.app import BatchServer
     from scoter.cli.job_commands import ClickCatalogue
     from scoter.http.access import needs_keys
+    from scoter.http.logs import configure_logging
     from scoter.http.server import open_sockets
     from scoter.http.sessions import Sessions
     from scoter.live.service.api_keys import known_keys, upgrade_database
-    from scoter.live.service.process import configure_logging
     from scoter.live.sqlite.access import SqliteKeys
     from scoter.live.sqlite.database import ServiceDb
 
@@ -70,7 +70,8 @@ def command(folder: str, host: str, port: int, **keys: Any) -> int:
     required = needs_keys(
         host, has_keys=bool(known_keys(store)), insecure=keys["without_keys"], wanted=keys["with_keys"]
     )
-    configure_logging("DEBUG" if options.debug else "WARNING" if options.quiet else "INFO")
+    level = "DEBUG" if options.debug else "WARNING" if options.quiet else "INFO"
+    configure_logging(level, options.config.web.log_format)
     with open_sockets(host, port, 1) as sockets, closing(ServiceDb(store.database)) as database:
         server = BatchServer(
             crawls,
@@ -89,9 +90,12 @@ def command(folder: str, host: str, port: int, **keys: Any) -> int:
                 print_json({"url": address, "folder": str(crawls.root), "keys": required})
                 sys.stdout.flush()
             elif not options.quiet:
-                note(f"Listening on {address}{' (API key required)' if required else ''}, crawls in {crawls.root}")
+                server_note(
+                    f"Listening on {address}{' (API key required)' if required else ''}, crawls in {crawls.root}",
+                    options.config.web.log_format,
+                )
                 if not required:
-                    note(without_keys_warning("ui", anybody=keys["without_keys"]))
+                    server_note(without_keys_warning("ui", anybody=keys["without_keys"]), options.config.web.log_format)
 
         return asyncio.run(server.run(sockets, announce))
 

@@ -14,6 +14,7 @@
 - ``shares``      how much of a limit one key or address may use
 - ``streams``     event streams
 - ``metrics``     counters for Prometheus
+- ``logs``        logs as text or JSON, with what a line is about
 - ``proxy``       forwards requests to another process
 - ``server``      runs uvicorn on a server's sockets
 - ``protocol``    HTTP/1.1 with limits

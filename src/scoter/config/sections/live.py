@@ -155,7 +155,7 @@ _MOMENT = timedelta(milliseconds=1)
 
 
 class WebSettings(Section, frozen=True):
-    """Limits of the live service's HTTP API; requests beyond a limit are refused."""
+    """Limits of the HTTP APIs, whose requests beyond a limit are refused, and the log of servers."""
 
     cors_origins: tuple[str, ...] = setting(
         (),
@@ -163,6 +163,9 @@ class WebSettings(Section, frozen=True):
         pattern=r"\*|https?://[^/\s?#]+",
         form="an origin such as https://example.org, or *",
         example='["https://example.org"]',
+    )
+    log_format: Literal["text", "json"] = setting(
+        "text", "The log on standard error: lines of text, or a JSON object per line."
     )
     connections: int = setting(
         20_000, "Concurrent connections per process, limited by its open files; further ones get 503.", at_least=1

@@ -34,6 +34,7 @@ from scoter.fetch.network.resolver import CachingResolver, DnsResolver, NotResol
 from scoter.fetch.protocols.curl_loop import CurlLoop
 from scoter.fetch.protocols.sites import route
 from scoter.fetch.protocols.transfers import TransferLimits, TransferRequest
+from scoter.http.logs import logging_about
 from scoter.live.api.metrics import ServiceMetrics
 from scoter.live.ports import Deliveries, Delivery
 
@@ -215,8 +216,10 @@ class Webhooks:
 
     async def _deliver(self, url: Url, host: _CallbackHost, delivery: Delivery) -> None:
         began = self._timer()
+        event = delivery.event
         try:
-            await self._note(delivery, await self._posted(url, delivery))
+            with logging_about(message_id=event.message, url=event.url):
+                await self._note(delivery, await self._posted(url, delivery))
         finally:
             host.finished(self._timer() - began)
             if not host.busy:

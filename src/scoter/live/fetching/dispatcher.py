@@ -340,7 +340,7 @@ class WorkerDispatcher:
         try:
             await holds.put(domain, hold)
         except ScoterError as error:  # it is lost only if the core ends before the hold does
-            _log.warning("cannot store the hold of %s: %s", domain, error)
+            _log.warning("cannot store the hold of %s: %s", domain, error, extra={"domain": domain})
 
     def _answer(
         self, pending: QueuedHop, reply: Reply, waited: float = 0.0, read: ContentSummary | None = None

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from scoter.config.sections.live import LiveSettings
 from scoter.errors import StoreUnavailable
+from scoter.http.logs import logging_about
 from scoter.live.clock import steady_now, utc_now
 from scoter.live.fetching.shards import shard_of
 from scoter.live.intake.journal_rules import AgedEntryShare, domain_of, failed_record
@@ -33,6 +34,7 @@ from scoter.live.kafka.repeats import RepeatedUrls
 from scoter.live.kafka.suspects import MOST_TRIALS, SuspectQueue
 from scoter.live.ports import Accepted, JournalEntry, OutcomeRecorder, UrlOutcome
 from scoter.live.records import Message, Priority
+from scoter.live.tenants import split_id
 
 _GENERATION_SHIFT: Final = 64
 _LEAST_QUEUED: Final = 200  # messages of a partition that are held in memory, at least
@@ -206,7 +208,8 @@ class PipelineJournal:
         trials = self.member.trials_of(row.place, row.offset)
         if trials >= MOST_TRIALS:
             row.crashes = trials
-            _log.error("giving up a URL: %d processes ended while they handled it alone: %r", trials, row.value.url)
+            with logging_about(message_id=split_id(row.value.message)[1], url=row.value.url, domain=row.domain):
+                _log.error("giving up a URL: %d processes ended while they handled it alone: %r", trials, row.value.url)
             self.given_up += 1
             self._add(row)
         else:
@@ -218,7 +221,8 @@ class PipelineJournal:
         return await self._stored(place)
 
     def _start_suspect(self, row: _OpenUrl) -> None:
-        _log.warning("processing a URL alone that may have killed its process: %r", row.value.url)
+        with logging_about(message_id=split_id(row.value.message)[1], url=row.value.url, domain=row.domain):
+            _log.warning("processing a URL alone that may have killed its process: %r", row.value.url)
         self._add(row)
         self.on_news()
 

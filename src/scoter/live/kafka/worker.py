@@ -318,7 +318,9 @@ class WorkerRole:
             self._suspects.add(order.place, order.offset, trials, order)
         else:
             url = hop.request.url.text
-            _log.error("giving up a request: %d processes ended while they made it alone: %r", trials, url)
+            _log.error(
+                "giving up a request: %d processes ended while they made it alone: %r", trials, url, extra={"url": url}
+            )
             self.given_up += 1
             self.answer(order, HopDone(hop.id, crashing_reply(hop.request, trials)))
 
@@ -338,7 +340,8 @@ class WorkerRole:
     def _start_suspect(self, order: _FetchOrder) -> None:
         hop = decoded(order.frame.kind, order.frame.frame)
         assert isinstance(hop, MakeHop)  # noqa: S101 - checked when it was received
-        _log.warning("making a request alone that may have killed its process: %r", hop.request.url.text)
+        url = hop.request.url.text
+        _log.warning("making a request alone that may have killed its process: %r", url, extra={"url": url})
         self._make(order, hop, is_suspect=True)
 
     def _tell(self, message: WireMessage) -> None:

@@ -210,6 +210,7 @@ class ParserPool:
             _log.warning(
                 "cannot parse %s: %s %s; pages of %s come last for %.0f s",
                 *(job.content.url.text, failed.reason, failed.detail, job.domain, DEMOTED_FOR),
+                extra={"url": job.content.url.text, "domain": job.domain},
             )
         self._uses.put(job.domain, use)
 

@@ -23,11 +23,13 @@ from datetime import timedelta
 from scoter.compose import Service
 from scoter.core.url import stored_url
 from scoter.errors import ScoterError, Unavailable, UrlError
+from scoter.http.logs import logging_about
 from scoter.live.clock import steady_now
 from scoter.live.pipeline.context import Context
 from scoter.live.pipeline.limits import DomainShares, ScheduledEntry, StoragePause
 from scoter.live.pipeline.requests import Postponed
 from scoter.live.ports import Intake, JournalEntry
+from scoter.live.tenants import split_id
 
 _AT_ONCE = 200
 _POLL_EVERY = 0.25  # seconds between looks at an empty journal; ``wake`` ends the wait
@@ -172,7 +174,9 @@ class Scheduler:
         try:
             url = stored_url(entry.url)
         except UrlError as error:
-            _log.error("the journal is damaged: %s", error)
+            _log.error(
+                "the journal is damaged: %s", error, extra={"message_id": split_id(entry.message)[1], "url": entry.url}
+            )
             return
         if (job := self._shares.admit(ScheduledEntry(entry, url))) is not None:
             self._start(job)
@@ -193,6 +197,10 @@ class Scheduler:
             self._awake.set()
 
     async def _work(self, job: ScheduledEntry) -> None:
+        with logging_about(message_id=split_id(job.entry.message)[1], url=job.url.text, domain=job.url.domain):
+            await self._carry_out(job)
+
+    async def _carry_out(self, job: ScheduledEntry) -> None:
         try:
             done = await self._pipeline(Context(entry=job.entry, url=job.url, fetch=self._new_id()))
             if done.is_recorded:

@@ -27,9 +27,9 @@ from typing import Final
 import uvloop
 
 from scoter.errors import UserError
+from scoter.http.logs import configure_logging
 from scoter.live.background import DEFECT, VitalTasks
 from scoter.live.service.plan import ServicePlan
-from scoter.secrets import without_userinfo
 
 USER_ERROR: Final = 2
 END_WITHIN: Final = 20.0
@@ -101,7 +101,7 @@ def run_process(name: str, work: Work) -> None:
     """Run ``work`` with the plan received over the socket given on the command line; exit with its code."""
     link = socket.socket(fileno=int(sys.argv[1]))
     plan = _plan(link)
-    configure_logging(plan.level)
+    configure_logging(plan.level, plan.config.web.log_format)
     # The supervisor asks a hanging process for a traceback before it kills it.
     faulthandler.register(signal.SIGQUIT)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -146,23 +146,6 @@ def _receive_exactly(link: socket.socket, length: int) -> bytes:
             sys.exit(DEFECT)
         found += more
     return found
-
-
-def _mask_passwords(record: logging.LogRecord) -> bool:
-    """Mask user names and passwords of URLs in a log record."""
-    text = record.getMessage()
-    if (shown := without_userinfo(text)) != text:
-        record.msg, record.args = shown, ()
-    return True
-
-
-def configure_logging(level: str) -> None:
-    """Log to stderr, one line per event."""
-    logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s")
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(_mask_passwords)
-    for library in ("uvicorn", "botocore"):
-        logging.getLogger(library).setLevel(max(logging.WARNING, logging.getLevelName(level)))
 
 
 HEARTBEATS: Final = 10  # heartbeats within the time in which one is expected
