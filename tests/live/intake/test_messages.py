@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tests.live.fakes import NOW, configuration
@@ -252,6 +253,19 @@ async def test_concurrent_messages_do_not_exceed_the_backlog() -> None:
 
     assert [type(answer) for answer in answers].count(Taken) == 2
     assert door.stores.journal.waiting_of("a.example") == 10
+
+
+async def test_messages_one_by_one_fill_the_backlog_exactly_and_are_counted_seldom(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    door = Door(backlog=50)
+    counted = Mock(wraps=door.stores.journal.waiting)
+    monkeypatch.setattr(door.stores.journal, "waiting", counted)
+
+    answers = [await door.take(f"http://a{n}.example/", name=f"m{n}") for n in range(60)]
+
+    assert [type(each) for each in answers] == [Taken] * 50 + [Overloaded] * 10
+    assert counted.call_count < 25  # once for most, and for each that may be one too many
 
 
 async def test_failed_write_releases_its_share_of_the_backlog() -> None:

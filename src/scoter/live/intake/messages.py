@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
@@ -20,6 +21,7 @@ from scoter.live.tenants import tenant_of
 _LATER = 30.0
 _SOONEST, _LATEST = 5.0, 3600.0  # bounds, in seconds, of the retry time for a full domain
 _SHOWN = 200  # characters of a URL that are shown in an answer
+_COUNT_EVERY = 1.0  # seconds for which a count of the backlog is used, if it leaves room for all URLs accepted since
 _SCHEMES = frozenset({"http", "https"})
 
 
@@ -84,6 +86,8 @@ class MessageReceiver:
         self._coming: Counter[str] = Counter()
         self._coming_for: Counter[str] = Counter()
         self._coming_in_all = 0
+        self._counted = self._since = 0  # URLs that waited when they were last counted; those written since then
+        self._count_until = 0.0
 
     async def take(self, messages: Sequence[Message]) -> Sequence[TakeResult]:
         """Accept messages in one write; return a result for each, in order."""
@@ -109,6 +113,7 @@ class MessageReceiver:
             # The journal counts them now, or they were not accepted.
             for each in read:
                 self._expect(each, -1)
+                self._since += len(each.urls)
         return [
             Taken(accepted=next(kept), unusable=each.unusable, left_out=each.left_out)
             if isinstance(each, _ExtractedUrls)
@@ -159,8 +164,14 @@ class MessageReceiver:
     def _refusal(self, found: _ExtractedUrls) -> Overloaded | None:
         """Return why URLs cannot be accepted now, or ``None``. An empty backlog accepts any message."""
         urls = found.urls
-        waiting = self._backlog.waiting() + self._coming_in_all
-        if waiting + len(urls) <= self._lowest_most:  # no domain and no tenant can have more waiting than all together
+        coming = self._coming_in_all
+        # No domain and no tenant can have more waiting than all together. Counting costs as much as reading a message.
+        now = time.monotonic()
+        if now < self._count_until and self._counted + self._since + coming + len(urls) <= self._lowest_most:
+            return None
+        self._counted, self._since, self._count_until = self._backlog.waiting(), 0, now + _COUNT_EVERY
+        waiting = self._counted + coming
+        if waiting + len(urls) <= self._lowest_most:
             return None
         if waiting and urls and waiting + len(urls) > self._backlog_most:
             return Overloaded(_LATER)

@@ -39,11 +39,15 @@ _THERE: Final = (
     "SELECT url, expires, fetched, 0 FROM urls WHERE key = ?"
     " UNION ALL SELECT url, expires, fetched, 1 FROM overflow WHERE url = ?"
 )
-# Each by key and, in the overflow table, by URL.
-_FROM: Final = ("FROM urls WHERE key = ? AND expires > ?", "FROM overflow WHERE url = ? AND expires > ?")
-_ROW: Final = [f"SELECT url, value, fetched, expires, stale {table}" for table in _FROM]
-_LAST: Final = [query.replace("expires > ?", "expires + stale > ?") for query in _ROW]
-_VALUE: Final = [f"SELECT url, value {table}" for table in _FROM]
+# ?1 is the key, ?2 the URL, ?3 the time.
+_ROW: Final = (
+    "SELECT url, value, fetched, expires, stale FROM urls WHERE key = ?1 AND url = ?2 AND expires > ?3"
+    " UNION ALL SELECT url, value, fetched, expires, stale FROM overflow WHERE url = ?2 AND expires > ?3"
+)
+_LAST: Final = _ROW.replace("expires > ?", "expires + stale > ?")
+# Lookups find most URLs in the first; two queries cost less than one that joins them.
+_VALUE: Final = "SELECT url, value FROM urls WHERE key = ? AND expires > ?"
+_OVERFLOW_VALUE: Final = "SELECT url, value FROM overflow WHERE url = ? AND expires > ?"
 # One query for any number of keys. CROSS JOIN makes SQLite look up each key, in this order, instead of sorting them.
 _VALUES: Final = (
     "SELECT urls.url, urls.value FROM json_each(?) AS asked CROSS JOIN urls ON urls.key = asked.value"
@@ -93,7 +97,10 @@ class SqliteMetadataReader:
 
     async def value(self, url: str) -> bytes | None:
         """Return the JSON of a URL's record; cheaper than ``get``."""
-        row = self._one(_VALUE, url)
+        now = to_micros(self._clock())
+        row = self._reader.one(_VALUE, (key_of(url), now))
+        if row is None or row[0] != url:
+            row = self._reader.one(_OVERFLOW_VALUE, (url, now))
         return None if row is None else row[1]
 
     async def values(self, urls: Sequence[str]) -> Mapping[str, bytes]:
@@ -104,15 +111,11 @@ class SqliteMetadataReader:
         found: dict[str, bytes] = dict([row for row in self._reader.all(_VALUES, (keys, now)) if row[0] in asked])
         missing = asked.keys() - found.keys() if len(found) < len(asked) else ()
         if missing and self._reader.one("SELECT 1 FROM overflow LIMIT 1"):
-            found |= [row for url in missing if (row := self._reader.one(_VALUE[1], (url, now)))]
+            found |= [row for url in missing if (row := self._reader.one(_OVERFLOW_VALUE, (url, now)))]
         return found
 
-    def _one(self, queries: Sequence[str], url: str) -> Any:
-        now = to_micros(self._clock())
-        row = self._reader.one(queries[0], (key_of(url), now))
-        if row is None or row[0] != url:
-            row = self._reader.one(queries[1], (url, now))
-        return row
+    def _one(self, query: str, url: str) -> Any:
+        return self._reader.one(query, (key_of(url), url, to_micros(self._clock())))
 
     def size(self) -> StoreSize:
         """Return the size of the store."""
