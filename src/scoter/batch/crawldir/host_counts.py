@@ -21,7 +21,7 @@ from scoter.batch.crawldir.crawldb import table_exists
 from scoter.batch.crawldir.directory import CrawlDir
 from scoter.batch.crawldir.schemas import DB_STATUSES
 from scoter.engine import Engine, source_of
-from scoter.engine.port import Rows
+from scoter.engine.port import Rows, save_source
 from scoter.engine.sources import arrow_source
 from scoter.errors import UserError
 from scoter.plugins.recorded import ibis
@@ -73,10 +73,13 @@ def update_host_counts(crawl: CrawlDir, engine: Engine, before: int, replaced: R
         if counts is None or table.manifest.rows < MIN_ROWS:
             return
         source = source_of(table, _READ)
-        old, new = map(_counted, (replaced, engine.read(replace(source, files=added, changed=frozenset()))))
         with scratch_of_reader(crawl.scratch, "hosts") as scratch:
             # Spark ignores files whose names start with an underscore.
             stored = engine.read(arrow_source(counts, scratch.path / "known.parquet"))
+            # Stored, because both are read twice.
+            old = _saved_counts(engine, replaced, scratch.path / "old.parquet")
+            added_rows = engine.read(replace(source, files=added, changed=frozenset()))
+            new = _saved_counts(engine, added_rows, scratch.path / "new.parquet")
             if not _is_lower(engine, stored, old, new):
                 taken = old.mutate(**{name: -old[name] for name in _COUNTS}, best_score=ibis.null("float64"))
                 names = HOST_COUNTS.names
@@ -107,9 +110,15 @@ def _count_all(crawl: CrawlDir, engine: Engine, table: Table, most: int) -> Any:
     return _store(crawl, engine, table, _counted(engine.read(source_of(table, _READ))), most)
 
 
+def _saved_counts(engine: Engine, rows: Rows, file: Path) -> Rows:
+    return engine.read(save_source(engine, _counted(rows).select(*HOST_COUNTS.names), HOST_COUNTS, file))
+
+
 def _counted(rows: Rows) -> Rows:
-    counts = {name: (rows.status == name).cast("int64").sum() for name in DB_STATUSES}
-    return rows.group_by("host").agg(urls=rows.count(), **counts, best_score=rows.score.max())
+    # By status first: comparing the status of every row with each name took more than twice as long.
+    found = rows.group_by("host", "status").agg(urls=rows.count(), best_score=rows.score.max())
+    counts = {name: (found.status == name).ifelse(found.urls, 0).sum() for name in DB_STATUSES}
+    return found.group_by("host").agg(urls=found.urls.sum(), **counts, best_score=found.best_score.max())
 
 
 def _store(crawl: CrawlDir, engine: Engine, table: Table, found: Rows, most: int) -> Any:
