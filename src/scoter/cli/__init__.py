@@ -17,6 +17,7 @@ What commands share:
 - ``results``      prints tables, JSON and CSV, and writes dumps to files
 - ``api_keys``     options that create, list and revoke API keys
 - ``job_commands``  the commands that ``ui`` can run as jobs, derived from their options
+- ``diagnosis/``   what ``doctor`` checks
 - ``parsecheck/``  how ``parsechecker`` and ``indexchecker`` examine a document
 
 Commands; ``main`` imports a module when one of its commands is used:
@@ -28,6 +29,7 @@ Commands; ``main`` imports a module when one of its commands is used:
 - ``config``        config
 - ``crawl``         crawl
 - ``dedup``         dedup
+- ``doctor``        doctor
 - ``explain``       explain
 - ``export``        export
 - ``corpus``        corpus

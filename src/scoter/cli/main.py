@@ -101,6 +101,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Set up": {
         "config": ("config", "Show the configuration, or convert one from Nutch."),
         "plugin": ("plugin", "List plug-ins, or run one."),
+        "doctor": ("doctor", "Check an installation, a crawl or a live service."),
         "cluster": ("spark_cluster", "Prepare a Spark cluster for Scoter."),
         "completion": (
             "completion",
