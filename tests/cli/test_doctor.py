@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 from tests.batch.api.crawls import crawled
 from tests.cli.conftest import Outcome, Run
+from tests.live.service.running import service
 
-import scoter
 from scoter.cli.diagnosis import installation
 from scoter.cli.diagnosis.crawl import check_conditional_writes
 from scoter.cli.diagnosis.findings import Finding, FindingKind, Findings
@@ -261,7 +261,7 @@ def served(answers: Mapping[str, tuple[int, str]], date: str = "Thu, 19 Nov 2026
 WELL: Mapping[str, tuple[int, str]] = {
     "/healthz": (200, "{}"),
     "/readyz": (200, "{}"),
-    "/v1/openapi.json": (200, json.dumps({"info": {"version": scoter.__version__}})),
+    "/v1/openapi.json": (200, json.dumps({"info": {"title": "Scoter", "version": "1"}})),
     "/metrics": (200, "scoter_disk_free_bytes 9e9\nscoter_disk_floor_bytes 1e9\nscoter_journal_oldest_seconds 3\n"),
 }
 
@@ -308,10 +308,19 @@ def test_clocks_that_differ_are_a_fault() -> None:
     assert "ahead of the service" in fault.found
 
 
-def test_another_version_gets_advice() -> None:
-    (advice,) = only(check({"/v1/openapi.json": (200, '{"info": {"version": "9.9"}}')}), FindingKind.ADVICE)
+def test_another_version_of_the_api_is_a_fault() -> None:
+    (fault,) = only(check({"/v1/openapi.json": (200, '{"info": {"title": "T", "version": "9"}}')}), FindingKind.FAULT)
 
-    assert "Scoter 9.9" in advice.found
+    assert "version 9 of the API; this is version 1" in fault.found
+
+
+def test_a_real_service_has_nothing_to_mend(run: Run, tmp_path: Path) -> None:
+    with service(tmp_path / "live", 9) as real:
+        real.wait_until_ready()
+        done = run("doctor", f"http://127.0.0.1:{real.port}", "--json")
+
+    assert faults(done) == {}
+    assert {json.loads(line)["verdict"] for line in done.out.splitlines()} == {"ok"}, done.out
 
 
 def test_a_service_that_does_not_answer_is_a_fault(run: Run) -> None:

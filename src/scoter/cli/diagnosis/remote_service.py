@@ -13,11 +13,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-import scoter
 from scoter.cli.diagnosis.findings import Findings
 from scoter.client.address import ServiceAddress, parse_address
 from scoter.core.display import duration, size
 
+_API: Final = "1"
 _WITHIN: Final = 15.0
 _SKEW: Final = 5.0  # seconds by which clocks may differ
 _WAITED: Final = 600.0
@@ -84,15 +84,15 @@ def check_running(
 
 def _check_version(findings: Findings, address: ServiceAddress, key: str) -> None:
     try:
-        theirs = msgspec.json.decode(_get(address, "/v1/openapi.json", key).body, type=_OpenApi).info["version"]
+        api = msgspec.json.decode(_get(address, "/v1/openapi.json", key).body, type=_OpenApi).info
+        found = f"{address} is {api['title']}, version {api['version']} of the API"
     except (msgspec.DecodeError, KeyError):
         findings.fault("service", f"{address} is not a service of Scoter", "Check the address.")
         return
-    if theirs != scoter.__version__:
-        remedy = "Use the same version on both sides."
-        findings.advise("service", f"{address} is Scoter {theirs}, this is {scoter.__version__}", remedy)
+    if api["version"] != _API:
+        findings.fault("service", f"{found}; this is version {_API}", "Use the same version of Scoter on both sides.")
     else:
-        findings.ok("service", f"{address} is Scoter {theirs}")
+        findings.ok("service", found)
 
 
 def _check_clock(findings: Findings, date: str, now: datetime) -> None:
