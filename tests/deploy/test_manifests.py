@@ -16,6 +16,7 @@ from tests.deploy.containers import COMPOSE, KUBERNETES, PORT, ROOT
 from scoter import __version__
 from scoter.cli.serve import command as serve
 from scoter.config import load
+from scoter.live.kafka.kafka import TopicNames
 
 CHART = ROOT / "deploy" / "helm" / "scoter"
 EXAMPLE = ROOT / "deploy" / "helm" / "example.yaml"
@@ -276,7 +277,7 @@ def test_the_manifests_are_those_of_the_chart() -> None:
 def test_values_of_the_chart_reach_the_manifests() -> None:
     found = chart(
         "--set=settings.live\\.known_for=7d,settings.kafka\\.partitions=128,secrets.existing=mine,image.tag=v9",
-        "--set=worker.autoscaling.enabled=true,pipeline.storage.class=fast,networkPolicies.enabled=false",
+        "--set=worker.autoscaling.enabled=true,pipeline.autoscaling.enabled=true,pipeline.storage.class=fast,networkPolicies.enabled=false",
         "--set=serviceMonitor.enabled=true,kafka.security=tls,api.replicas=5",
     )
     data = found["ConfigMap", "scoter"]["data"]
@@ -290,10 +291,18 @@ def test_values_of_the_chart_reach_the_manifests() -> None:
     pod = worker["template"]["spec"]
     assert pod["containers"][0]["image"] == "scoter:v9"
     assert [each["secret"]["secretName"] for each in pod["volumes"] if "secret" in each] == ["mine"]
-    (scaled,) = (each["spec"] for (kind, _), each in found.items() if kind == "HorizontalPodAutoscaler")
-    assert scaled["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "scoter-worker"}
-    metric = scaled["metrics"][0]["external"]["metric"]
-    assert metric["selector"]["matchLabels"] == {"consumergroup": "scoter.fetchers"}
+    scaled = {name: each["spec"] for (kind, name), each in found.items() if kind == "HorizontalPodAutoscaler"}
+    assert scaled["scoter-worker"]["scaleTargetRef"] == {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "name": "scoter-worker",
+    }
+    names = TopicNames("scoter")
+    for name, topics in (("scoter-worker", [names.requests]), ("scoter-pipeline", names.intakes)):
+        metric = scaled[name]["metrics"][0]["external"]["metric"]
+        assert metric["name"] == "scoter_consumer_lag"
+        (selected,) = metric["selector"]["matchExpressions"]
+        assert [f"scoter.{topic}" for topic in selected["values"]] == topics
     claim = found["StatefulSet", "scoter-pipeline"]["spec"]["volumeClaimTemplates"][0]
     assert claim["spec"]["storageClassName"] == "fast"
     assert found["ServiceMonitor", "scoter"]["spec"]["endpoints"][0]["port"] == "http"

@@ -131,9 +131,3 @@ spec:
           - {key: webhook-secret, path: webhook-secret}
           {{- end }}
 {{- end }}
-
-{{/* The group of Kafka's consumers whose lag is a role's work; the names are older than those of the roles. */}}
-{{- define "scoter.group" -}}
-{{- $prefix := get .root.Values.settings "kafka.prefix" | default "scoter" -}}
-{{ $prefix }}.{{ ternary "workers" "fetchers" (eq .role "pipeline") }}
-{{- end }}
