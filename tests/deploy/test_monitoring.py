@@ -7,6 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 from tests.live.kafka.conftest import own_topics
 from tests.live.kafka.running import cluster
-from tests.live.service.running import pages, service
+from tests.live.service.running import Service, pages, service
 from tests.servers.cluster import is_up
 
 from scoter.simweb import SimServer, WebSpec, running
@@ -71,6 +72,10 @@ def test_every_alert_asks_for_series_of_a_service(tmp_path: Path, web: SimServer
         assert missing(live.get("/metrics").body.decode(), CLUSTER) == []
 
 
+def _is_scraped(live: Service, wanted: re.Pattern[str]) -> bool:
+    return wanted.search(live.get("/metrics").body.decode()) is not None
+
+
 @pytest.mark.cluster
 def test_every_alert_asks_for_series_of_a_service_on_several_machines(tmp_path: Path, web: SimServer) -> None:
     if not is_up():
@@ -84,10 +89,11 @@ def test_every_alert_asks_for_series_of_a_service_on_several_machines(tmp_path: 
         live.record(URL)
 
         live.wait_for(lambda: missing(live.get("/metrics").body.decode(), ONE_MACHINE) == [])
-        # The scrape is about all roles, not only about the api.
-        scrape = live.get("/metrics").body.decode()
+        # The scrape is about all roles, not only about the api; these report every few seconds.
         for name in ("scoter_fetched_bytes_total", 'scoter_cassandra_seconds_count{operation="write"}'):
-            assert re.search(rf"^{re.escape(name)} [1-9]", scrape, re.MULTILINE), name
+            counted = re.compile(rf"^{re.escape(name)} [1-9]", re.MULTILINE)
+            live.wait_for(partial(_is_scraped, live, counted))
+        scrape = live.get("/metrics").body.decode()
         assert 'scoter_consumer_lag{topic="requests"}' in scrape
 
 

@@ -129,4 +129,4 @@ async def test_messages_that_came_before_an_error_are_not_lost(ready: Config, mo
 
     monkeypatch.undo()
     assert failures == 0
-    assert sorted(await announced(ready)) == sorted(names)
+    assert sorted(await announced(ready, len(names))) == sorted(names)

@@ -71,9 +71,12 @@ async def send(config: Config, *names: str) -> None:
     await asyncio.to_thread(sender.close)
 
 
-async def announced(config: Config) -> list[str]:
+async def announced(config: Config, expected: int = 0) -> list[str]:
+    """Return the messages of all events; wait for as many as expected: Kafka shows a transaction a little later."""
     topic = TopicNames(config.kafka.prefix).events
-    found = await asyncio.to_thread(read_partition, config.kafka, topic, 0, 0, 1_000)
+    async with asyncio.timeout(30):
+        while len(found := await asyncio.to_thread(read_partition, config.kafka, topic, 0, 0, 1_000)) < expected:
+            await asyncio.sleep(0.1)
     return [event_values.decode(each.value).message for each in found]
 
 
@@ -96,7 +99,7 @@ async def test_next_pipeline_gets_exactly_what_is_not_recorded(ready: Config) ->
         assert {entry.message for entry in rest} == set(names) - recorded
         assert all(await second.record(rest))
 
-    assert sorted(await announced(ready)) == sorted(names)
+    assert sorted(await announced(ready, len(names))) == sorted(names)
 
 
 async def test_outcomes_of_a_moved_partition_are_recorded_by_its_new_owner_only(ready: Config) -> None:
@@ -120,7 +123,7 @@ async def test_outcomes_of_a_moved_partition_are_recorded_by_its_new_owner_only(
                     await second.record(more_second)
                     await asyncio.sleep(0.05)
 
-    assert sorted(await announced(ready)) == sorted(names)
+    assert sorted(await announced(ready, len(names))) == sorted(names)
 
 
 async def test_full_partition_is_paused_and_resumed(ready: Config) -> None:
@@ -143,7 +146,7 @@ async def test_full_partition_is_paused_and_resumed(ready: Config) -> None:
         full = False
         entries += await first.opened(59)
         assert all(await first.record(entries))
-    assert sorted(await announced(ready)) == sorted(names)
+    assert sorted(await announced(ready, len(names))) == sorted(names)
 
 
 async def test_partitions_are_taken_although_kafka_answers_late(ready: Config, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +22,7 @@ from scoter.errors import StoreUnavailable, UsageError
 from scoter.live.api.records import DomainRule
 from scoter.live.clock import utc_now
 from scoter.live.kafka.access import CassandraKeys, MessageIds
-from scoter.live.kafka.backlogs import GroupBacklog
+from scoter.live.kafka.backlogs import GroupBacklog, TopicBacklog
 from scoter.live.kafka.cassandra import VERSION, CassandraSession
 from scoter.live.kafka.deliveries import CassandraDeliveries
 from scoter.live.kafka.faults import FAULTS
@@ -284,6 +285,17 @@ async def test_finished_messages_are_deleted(config: Config) -> None:
     assert [(each.offset, each.value) for each in left] == [(4, b"4")]
 
 
+async def counted(backlog: GroupBacklog, topic: str) -> Mapping[str, TopicBacklog]:
+    """Count a backlog, when the new topics have leaders and Kafka shows the messages of a topic."""
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(StoreUnavailable):
+                found = await asyncio.to_thread(backlog.count)
+                if found[topic].messages:
+                    return found
+            await asyncio.sleep(0.1)
+
+
 async def test_backlog_is_what_a_group_has_not_finished(config: Config) -> None:
     from confluent_kafka import TopicPartition
 
@@ -294,15 +306,15 @@ async def test_backlog_is_what_a_group_has_not_finished(config: Config) -> None:
         await sender.send([OutgoingMessage(topic, b"", None, n % 8) for n in range(20)])
     sender.close()
     backlog = GroupBacklog(config.kafka, names.pipeline_group, names.intakes)
-    counted = await asyncio.to_thread(backlog.count)
-    assert [counted[topic].messages for topic in names.intakes] == [20, 20, 0]
+    found = await counted(backlog, names.intakes[1])
+    assert [found[topic].messages for topic in names.intakes] == [20, 20, 0]
 
     member = plain_consumer(config.kafka, "test", names.pipeline_group)
     member.commit(offsets=[TopicPartition(names.intakes[0], 1, 2)], asynchronous=False)
     member.close()
 
-    counted = await asyncio.to_thread(backlog.count)
-    assert [counted[topic].messages for topic in names.intakes] == [18, 20, 0]
+    found = await counted(backlog, names.intakes[1])
+    assert [found[topic].messages for topic in names.intakes] == [18, 20, 0]
     backlog.close()
 
 
@@ -323,9 +335,9 @@ async def test_age_of_a_backlog_is_that_of_messages_not_of_the_marks_of_transact
     member.close()
     backlog = GroupBacklog(config.kafka, names.pipeline_group, names.intakes, lambda: now[0])
 
-    before = await asyncio.to_thread(backlog.count)
+    before = await counted(backlog, waiting)
     now[0] = 100.0
-    after = await asyncio.to_thread(backlog.count)
+    after = await counted(backlog, waiting)
 
     assert [before[topic].oldest for topic in names.intakes] == [0.0, 0.0, 0.0]
     assert [after[topic].oldest for topic in names.intakes] == [100.0, 0.0, 0.0]
