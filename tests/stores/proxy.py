@@ -19,7 +19,7 @@ SLOW_DOWN = "answer 503 SlowDown"
 NO_RANGE = "answer 416 InvalidRange"
 FORBID = "answer 403 AccessDenied"
 LACK = "answer 501 NotImplemented"
-FORGET = "execute the request without its conditions"
+PRETEND = "answer 200 to a write without executing it"
 LOSE = "execute the request, and close the connection instead of answering"
 CUT = "close the connection in the middle of the body"
 STALL = "do not answer"
@@ -116,11 +116,12 @@ class StoreProxy:
         if action == STALL:
             time.sleep(60)
             raise OSError("no answer")
+        if action == PRETEND:
+            client.sendall(b'HTTP/1.1 200 OK\r\nETag: "1"\r\nContent-Length: 0\r\n\r\n')
+            return rest
         if action in _REFUSALS:
             client.sendall(_refusal(*_REFUSALS[action], has_body=method != "HEAD"))
             return rest
-        if action == FORGET:
-            head = re.sub(rb"(?im)^if-(?:none-)?match:[^\r\n]*\r\n", b"", head)
         answer = self._ask(head, body, method)
         self.executed(request)
         if action == LOSE:

@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from weakref import WeakSet
 
 import pytest
-from tests.stores.proxy import FORBID, FORGET, LACK, LOSE, PASS, StoreProxy
+from tests.stores.proxy import FORBID, LACK, LOSE, PASS, PRETEND, S3Request, StoreProxy
 
 from scoter.errors import UsageError, UserError
 from scoter.store.objects import leases
@@ -78,7 +79,13 @@ def test_store_that_ignores_conditions_is_refused(
     root: StorePath, store: StoreProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leases, "_proven", WeakSet())
-    store.decide = lambda request: FORGET
+    writes = count()
+
+    def decide(request: S3Request) -> str:
+        """Let the lock be created again, as if the store ignored conditions."""
+        return PRETEND if request.method == "PUT" and next(writes) else PASS
+
+    store.decide = decide
 
     with pytest.raises(UsageError, match="the store ignores If-None-Match, which locks need"):
         take(root)
