@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import count, cycle
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -147,12 +148,12 @@ def test_commands_that_ask_make_few_requests(store: StoreProxy, url: str, server
 
 
 def test_crawl_survives_faults(store: StoreProxy, url: str, server: SimServer, wanted: dict[str, Any]) -> None:
-    drawn = Random(7)
+    drawn, writes, faults = Random(7), count(), cycle((CUT, LOSE, SLOW_DOWN))
 
     def decide(request: S3Request) -> str:
         share = drawn.random()
-        if request.method == "PUT" and share < 0.06:
-            return CUT if share < 0.02 else LOSE if share < 0.04 else SLOW_DOWN
+        if request.method == "PUT" and next(writes) % 12 == 7:
+            return next(faults)
         return SLOW_DOWN if share < 0.02 else LOSE if share < 0.03 and request.method == "GET" else PASS
 
     store.decide = decide
