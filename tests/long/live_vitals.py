@@ -14,7 +14,9 @@ from tests.long.memory import slope
 WARM_UP = 0.3  # of the time, in which caches fill
 AT_LEAST = 60.0  # seconds: in the first minute the core loads the libraries for its log, some 40 MiB
 GROWTH = 0.75  # MiB per minute
-STEP = 12.0  # MiB; less growth in total is allocator noise, of which a minute has seen 9
+STEP = 6.0  # MiB; less growth in total is allocator noise
+SHORT = 300.0  # seconds: in a shorter time ...
+SHORT_STEP = 12.0  # ... the noise has been 9 MiB
 FILES = 30  # additional open files allowed for short-lived connections
 CACHED = 40.0  # MiB of database cache in the core at most
 
@@ -65,12 +67,13 @@ class ProcessMonitor:
                 problems.append(f"the {name} ({pid}) ran for less than a minute, too short to check its memory")
                 continue
             growth = 60 * slope([(look.at, look.memory) for look in settled])
-            grown = growth * (settled[-1].at - settled[0].at) / 60
+            passed = settled[-1].at - settled[0].at
+            grown = growth * passed / 60
             half = len(settled) // 2
             before, after = (max(look.files for look in part) for part in (settled[:half], settled[half:]))
             course = " ".join(f"{looks[at * (len(looks) - 1) // 5].memory:.0f}" for at in range(6))
             print(f"  {name:<16}{growth:>+7.2f} MiB/min ({course}); {before} then {after} open files")
-            if growth > GROWTH and grown > STEP:
+            if growth > GROWTH and grown > (STEP if passed >= SHORT else SHORT_STEP):
                 problems.append(f"the memory of the {name} ({pid}) grows by {growth:.2f} MiB/min")
             if after > before + FILES:
                 problems.append(f"the {name} ({pid}) has {after} files open, {before} before")

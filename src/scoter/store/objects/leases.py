@@ -94,13 +94,14 @@ class StoreLease:
         """Raise if the store writes what it must refuse, because it ignores the conditions of requests."""
         if not self._client.has_conditions or self._client in _proven:
             return
-        _proven.add(self._client)
-        with suppress(StoreConflict):
+        try:
             self._client.put(self._key, encode_holder(self._holder) + b"\n", ABSENT)
-            self._client.delete([self._key])
-            hint = "Use a store with conditional writes (docs/object-stores.md), or crawl into a local directory."
-            _proven.discard(self._client)
-            raise UsageError("the store ignores If-None-Match, which locks need", where=where, hint=hint)
+        except StoreConflict:
+            _proven.add(self._client)
+            return
+        self._client.delete([self._key])
+        hint = "Use a store with conditional writes (docs/object-stores.md), or crawl into a local directory."
+        raise UsageError("the store ignores If-None-Match, which locks need", where=where, hint=hint)
 
     def _renew_in_background(self) -> None:
         while not self._ended.wait(self._seconds / RENEWALS):
